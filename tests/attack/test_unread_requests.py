@@ -298,7 +298,7 @@ async def test_an_initialize_of_3_mb_is_refused_and_keeps_nothing() -> None:
         call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "count", "arguments": {}}}
         served = await client.post(f"{url}/mcp", json=call, headers=session)
 
-    assert (refused.status_code, list(refused.json())) == (413, ["detail"])
+    assert (refused.status_code, refused.json()["error"]["message"]) == (413, refused.json()["detail"])
     assert (again.status_code, small.json()["error"]["message"]) == (413, "This session is initialized already.")
     assert served.json()["result"]["isError"] is False
 

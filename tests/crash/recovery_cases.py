@@ -14,7 +14,7 @@ from mcp_agent_mail.features.recovery.saved_archives import check
 from mcp_agent_mail.features.recovery.saved_file import UnfitSavedFile
 from tests.crash.recovered_store import Known, Nursery, Pattern, Place
 
-REFUSED = 1
+REFUSED, UNAVAILABLE = 1, 69
 """Of what was done before the kill already."""
 
 _STORE = ("projects", "attachments", "mail.sqlite3", "mail.sqlite3-wal", "mail.sqlite3-shm")

@@ -17,7 +17,7 @@ from mcp_agent_mail.features.recovery.backups.undo import STORES_KEPT
 from mcp_agent_mail.store.engine.lock import StoreLock
 from tests.crash.nursery import Ended
 from tests.crash.recovered_store import Nursery, Pattern, Place, copied, make_pattern
-from tests.crash.recovery_cases import CASES, REFUSED, Case
+from tests.crash.recovery_cases import CASES, REFUSED, UNAVAILABLE, Case
 
 SEED = 20_261_123
 REACHES_OF_EACH_POINT = 4
@@ -76,7 +76,7 @@ def _half_is_told(place: Place, nursery: Nursery) -> list[str]:
     if not (place.store / SWAP_FILE).exists():
         return []
     told = nursery.run(place, ["doctor", "verify"])
-    return [] if told.code == REFUSED and "was interrupted" in nursery.said else [f"{told.code}: {nursery.said}"]
+    return [] if told.code == UNAVAILABLE and "was interrupted" in nursery.said else [f"{told.code}: {nursery.said}"]
 
 
 def _is_missing(case: Case, place: Place) -> bool:

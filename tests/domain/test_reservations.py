@@ -7,7 +7,7 @@ from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
 from mcp_agent_mail.domain.patterns.keys import probe_of
 from mcp_agent_mail.domain.patterns.pattern import parse_pattern, stored_pattern
-from mcp_agent_mail.domain.reservations import Patterns, RequestedPath, conflicts_with, holders_of
+from mcp_agent_mail.domain.reservations import Patterns, RequestedPath, conflicts_among, conflicts_with, holders_of
 from tests.domain.leases_made import ANOTHER, MYSELF, make_lease
 
 
@@ -88,3 +88,15 @@ def test_what_was_read_is_forgotten_when_it_is_much(monkeypatch: pytest.MonkeyPa
     assert again == first
     assert again is not first
     assert patterns.of(lease) is again
+
+
+def test_pairs_that_stand_against_each_other_are_of_different_agents_and_not_both_shared() -> None:
+    mine = make_lease("src/**", agent_id=MYSELF)
+    inside = make_lease("src/a.py")
+    shared = make_lease("src/a.py", exclusive=False)
+    also_shared = make_lease("src/*.py", agent_id=MYSELF, exclusive=False)
+    beside = make_lease("docs/**")
+
+    pairs = list(conflicts_among([mine, inside, shared, also_shared, beside], Patterns(), WorkBudget()))
+
+    assert pairs == [(mine, inside), (mine, shared), (inside, also_shared)]

@@ -62,7 +62,7 @@ def test_of_two_servers_started_at_once_one_serves_and_the_other_says_who_does(t
 
     assert loser.returncode == STORE_IN_USE
     assert f"is in use by process {winner.pid}" in said
-    assert "stop it" in said
+    assert "another STORAGE_ROOT is another store" in said
     assert re.search(r"serves http://127\.0\.0\.1:\d+", announced)
     assert winner.returncode == 0
 

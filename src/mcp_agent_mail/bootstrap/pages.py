@@ -7,6 +7,7 @@ from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
 from mcp_agent_mail.features.oversight.human_mail import HumanMailService
+from mcp_agent_mail.features.oversight.people import PeopleService
 from mcp_agent_mail.features.oversight.service import OversightService
 from mcp_agent_mail.features.web_sessions.service import WebSessionService
 from mcp_agent_mail.store.database import Store
@@ -20,4 +21,5 @@ def page_services(settings: Settings, store: Store, book: IssuedTokenBook, clock
         sessions=WebSessionService(store, is_live_token=book.is_live, server_token=server_token, clock=clock),
         human_mail=HumanMailService(store),
         oversight=OversightService(store, late_after_s=settings.ack_ttl_seconds),
+        people=PeopleService(store),
     )

@@ -38,6 +38,7 @@ from mcp_agent_mail.features.issued_tokens.service import IssuedTokenService
 from mcp_agent_mail.features.macros.service import MacroService
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.oversight.human_mail import HumanMailService
+from mcp_agent_mail.features.oversight.people import PeopleService
 from mcp_agent_mail.features.oversight.service import OversightService
 from mcp_agent_mail.features.products.service import ProductService
 from mcp_agent_mail.features.projects.path_resolution import PathResolver
@@ -76,6 +77,7 @@ class PageServices:
     sessions: WebSessionService
     oversight: OversightService
     human_mail: HumanMailService
+    people: PeopleService
 
 
 @dataclass(slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import InvalidInput, QuotaExceeded
@@ -92,6 +92,18 @@ def holders_of(
             wanted.pattern, patterns.of(lease), work
         ):
             yield lease
+
+
+def conflicts_among(leases: Sequence[Lease], patterns: Patterns, work: WorkBudget) -> Iterator[tuple[Lease, Lease]]:
+    """The pairs of different agents' leases that overlap though one is exclusive. No grant makes such a pair; a project
+    that was adopted, or an import, may bring one. Spends `work`.
+    """
+    for place, lease in enumerate(leases):
+        for other in leases[place + 1 :]:
+            if conflicts_with(other, lease.agent_id, exclusive=lease.exclusive) and overlap(
+                patterns.of(lease), patterns.of(other), work
+            ):
+                yield lease, other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,15 +24,15 @@ _LINKS = """
 SELECT target_id, status, expires_ts FROM contacts
 WHERE source_id = ? AND target_id IN (SELECT value FROM json_each(?))
 """
-_COLUMNS = """
+CONTACT_COLUMNS = """
 c.id, c.status, c.reason, c.created_ts, c.updated_ts, c.expires_ts,
        s.id, s.name, s.project_id, sp.slug, sp.human_key, t.id, t.name, t.project_id, tp.slug, tp.human_key
 """
-_JOINS = """
+CONTACT_JOINS = """
 CROSS JOIN agents s ON s.id = c.source_id CROSS JOIN projects sp ON sp.id = s.project_id
 CROSS JOIN agents t ON t.id = c.target_id CROSS JOIN projects tp ON tp.id = t.project_id
 """
-_SELECT = f"SELECT {_COLUMNS} FROM contacts c {_JOINS}"
+_SELECT = f"SELECT {CONTACT_COLUMNS} FROM contacts c {CONTACT_JOINS}"
 _FIND = f"{_SELECT} WHERE c.source_id = ? AND c.target_id = ?"
 _BY_ID = f"{_SELECT} WHERE c.id = ?"
 _EACH = f"{_SELECT} WHERE c.id > ? ORDER BY c.id LIMIT ?"
@@ -43,11 +43,11 @@ _PENDING = f"""
 ORDER BY c.id LIMIT ?
 """
 _PENDING_EVERYWHERE = f"""
-SELECT {_COLUMNS} FROM contacts c INDEXED BY contacts_pending {_JOINS}
+SELECT {CONTACT_COLUMNS} FROM contacts c INDEXED BY contacts_pending {CONTACT_JOINS}
 WHERE c.status = 'pending' AND (c.expires_ts IS NULL OR c.expires_ts > ?) ORDER BY c.id DESC LIMIT ?
 """
 _INBOUND_NAMED = f"""
-SELECT {_COLUMNS} FROM agents s CROSS JOIN contacts c ON c.source_id = s.id AND c.target_id = :target
+SELECT {CONTACT_COLUMNS} FROM agents s CROSS JOIN contacts c ON c.source_id = s.id AND c.target_id = :target
 CROSS JOIN projects sp ON sp.id = s.project_id CROSS JOIN agents t ON t.id = c.target_id
 CROSS JOIN projects tp ON tp.id = t.project_id
 WHERE s.name_key = :name AND sp.archived_ts IS NULL ORDER BY c.id LIMIT :limit
@@ -103,7 +103,8 @@ def _party(row: tuple[Any, ...]) -> Party:
     return Party(agent_id=row[0], name=row[1], project_id=row[2], project_slug=row[3], project_key=row[4])
 
 
-def _contact(row: tuple[Any, ...]) -> Contact:
+def to_contact(row: tuple[Any, ...]) -> Contact:
+    """Of the columns of CONTACT_COLUMNS, in their order."""
     return Contact(
         id=row[0],
         status=LinkStatus(row[1]),
@@ -132,10 +133,10 @@ class Contacts:
 
     def find(self, source_id: AgentId, target_id: AgentId) -> Contact | None:
         row = self._connection.execute(_FIND, (source_id, target_id)).fetchone()
-        return None if row is None else _contact(row)
+        return None if row is None else to_contact(row)
 
     def _require(self, contact_id: ContactId) -> Contact:
-        return _contact(self._connection.execute(_BY_ID, (contact_id,)).fetchone())
+        return to_contact(self._connection.execute(_BY_ID, (contact_id,)).fetchone())
 
     def put(  # the columns of one row
         self,
@@ -167,16 +168,16 @@ class Contacts:
 
     def outbound(self, agent_id: AgentId, limit: int) -> list[Contact]:
         """The agent's own links, oldest first."""
-        return [_contact(row) for row in self._connection.execute(_OUTBOUND, (agent_id, limit))]
+        return [to_contact(row) for row in self._connection.execute(_OUTBOUND, (agent_id, limit))]
 
     def inbound(self, agent_id: AgentId, limit: int) -> list[Contact]:
         """The links of others to the agent, oldest first."""
-        return [_contact(row) for row in self._connection.execute(_INBOUND, (agent_id, limit))]
+        return [to_contact(row) for row in self._connection.execute(_INBOUND, (agent_id, limit))]
 
     def inbound_named(self, agent_id: AgentId, name: str, limit: int = 20) -> list[Contact]:
         """The links to the agent of those with this name, in whichever project that is not archived, oldest first."""
         values = {"target": agent_id, "name": name_key(name), "limit": limit}
-        return [_contact(row) for row in self._connection.execute(_INBOUND_NAMED, values)]
+        return [to_contact(row) for row in self._connection.execute(_INBOUND_NAMED, values)]
 
     def unanswered_intros(self, source_id: AgentId, target_id: AgentId, limit: int) -> list[MessageId]:
         """The introductions that the target has got from the source and not acknowledged, newest first."""
@@ -186,11 +187,11 @@ class Contacts:
 
     def requests(self, agent_id: AgentId, now: Micros, limit: int) -> list[Contact]:
         """The requests that stand before the agent and wait for its answer, oldest first."""
-        return [_contact(row) for row in self._connection.execute(_PENDING, (agent_id, now, limit))]
+        return [to_contact(row) for row in self._connection.execute(_PENDING, (agent_id, now, limit))]
 
     def all_requests(self, now: Micros, limit: int) -> list[Contact]:
         """The requests that wait for anybody's answer, newest first."""
-        return [_contact(row) for row in self._connection.execute(_PENDING_EVERYWHERE, (now, limit))]
+        return [to_contact(row) for row in self._connection.execute(_PENDING_EVERYWHERE, (now, limit))]
 
     def count_requests(self, agent_id: AgentId, now: Micros) -> int:
         (count,) = self._connection.execute(_COUNT_PENDING, (agent_id, now)).fetchone()
@@ -209,7 +210,7 @@ class Contacts:
         """Every link there is, by id."""
         after = 0
         while rows := self._connection.execute(_EACH, (after, _AT_ONCE)).fetchall():
-            yield from map(_contact, rows)
+            yield from map(to_contact, rows)
             after = rows[-1][0]
 
     def oldest_of(self, project_id: ProjectId) -> Contact | None:
@@ -221,7 +222,7 @@ class Contacts:
         """Every link that an agent of the project is part of, by id. Looks through the whole table."""
         values = {"project": project_id, "after": 0, "limit": _AT_ONCE}
         while rows := self._connection.execute(_OF_PROJECT, values).fetchall():
-            yield from map(_contact, rows)
+            yield from map(to_contact, rows)
             values["after"] = rows[-1][0]
 
 

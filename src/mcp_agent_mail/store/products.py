@@ -6,13 +6,13 @@ import sqlite3
 from collections.abc import Iterable
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import ProductId, ProjectId
+from mcp_agent_mail.core.ids import MOST_NUMBER, ProductId, ProjectId
 from mcp_agent_mail.domain.products import MAX_PRODUCTS, MAX_PROJECTS, Product, ProductLink, product_name_key
 
 _COLUMNS = "p.id, p.product_uid, p.name, p.created_ts"
 _BY_UID = f"SELECT {_COLUMNS} FROM products p WHERE p.product_uid = ?"
 _BY_NAME = f"SELECT {_COLUMNS} FROM products p WHERE p.name_key = ?"
-_NEWEST = f"SELECT {_COLUMNS} FROM products p ORDER BY p.id DESC LIMIT ?"
+_NEWEST = f"SELECT {_COLUMNS} FROM products p WHERE p.id < ? ORDER BY p.id DESC LIMIT ?"
 _ADD = """
     INSERT INTO products (product_uid, name, name_key, created_ts) VALUES (?, ?, ?, ?)
     RETURNING id, product_uid, name, created_ts
@@ -56,9 +56,9 @@ class Products:
         row = self._connection.execute(_BY_NAME, (product_name_key(name),)).fetchone()
         return None if row is None else _product(row)
 
-    def newest(self, limit: int) -> list[Product]:
-        """The products created last, newest first: candidates for "did you mean"."""
-        return [_product(row) for row in self._connection.execute(_NEWEST, (limit,))]
+    def newest(self, limit: int, *, before: ProductId | None = None) -> list[Product]:
+        """The products created last, with ids below `before`, newest first: candidates for "did you mean"."""
+        return [_product(row) for row in self._connection.execute(_NEWEST, (before or MOST_NUMBER, limit))]
 
     def add(self, *, uid: str, name: str, now: Micros) -> Product:
         """Store a new product. Look for uid and name first, in the same unit: a second one of either is an

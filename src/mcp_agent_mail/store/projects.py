@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.ids import MOST_NUMBER, ProjectId
 from mcp_agent_mail.domain.projects import Alias, AliasKind, Project, StoredAlias
 
 _COLUMNS = "id, slug, human_key, created_ts, archived_ts"
@@ -19,7 +19,7 @@ _PAGE = f"""
     WHERE id > ? AND (? OR archived_ts IS NULL)
     ORDER BY id LIMIT ?
 """
-_NEWEST = f"SELECT {_COLUMNS} FROM projects WHERE archived_ts IS NULL ORDER BY id DESC LIMIT ?"
+_NEWEST = f"SELECT {_COLUMNS} FROM projects WHERE id < ? AND (? OR archived_ts IS NULL) ORDER BY id DESC LIMIT ?"
 _ADD = f"""
     INSERT INTO projects (slug, human_key, plain_slug, created_ts) VALUES (?, ?, ?, ?)
     RETURNING {_COLUMNS}
@@ -67,9 +67,10 @@ class Projects:
         rows = self._connection.execute(_PAGE, (after_id, include_archived, limit))
         return [_project(row) for row in rows]
 
-    def newest(self, limit: int) -> list[Project]:
-        """The projects created last that are not archived, newest first: candidates for "did you mean"."""
-        return [_project(row) for row in self._connection.execute(_NEWEST, (limit,))]
+    def newest(self, limit: int, *, before: ProjectId | None = None, include_archived: bool = False) -> list[Project]:
+        """The projects created last, with ids below `before`, newest first: candidates for "did you mean"."""
+        rows = self._connection.execute(_NEWEST, (before or MOST_NUMBER, include_archived, limit))
+        return [_project(row) for row in rows]
 
     def add(self, *, slug: str, human_key: str, plain_slug: str, now: Micros) -> Project:
         """Store a new project. Look for the human key first, in the same unit: a second one of it is an

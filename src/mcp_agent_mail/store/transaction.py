@@ -46,6 +46,8 @@ from mcp_agent_mail.store.mail.passed_ends import tell_time
 from mcp_agent_mail.store.mail.threads import Threads
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox
+from mcp_agent_mail.store.oversight.contact_pages import ContactPages
+from mcp_agent_mail.store.oversight.project_counts import ProjectCounts
 from mcp_agent_mail.store.products import Products
 from mcp_agent_mail.store.projects import Aliases, Projects
 from mcp_agent_mail.store.retention import Retention
@@ -67,6 +69,7 @@ class View:
         self.aliases = Aliases(connection)
         self.adoption = Adoption(connection)
         self.products = Products(connection)
+        self.project_counts = ProjectCounts(connection)
         self.agents = Agents(connection)
         self.join_codes = JoinCodes(connection)
         self.issued_tokens = IssuedTokens(connection)
@@ -82,6 +85,7 @@ class View:
         self.owed_acks = OwedCopies(connection)
         self.retention = Retention(connection)
         self.contacts = Contacts(connection)
+        self.contact_pages = ContactPages(connection)
         self.held = Held(connection)
         self.ladder = Ladder(connection)
         self.feed = Feed(connection)

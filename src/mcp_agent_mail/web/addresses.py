@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
 HOME = "/mail"
+API = "/mail/api"
+"""Below it are the same models as JSON."""
 SIGN_IN = "/mail/sign-in"
 SIGN_OUT = "/mail/sign-out"
 MARKS = "/mail/marks"

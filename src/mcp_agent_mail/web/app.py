@@ -9,13 +9,14 @@ from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import AgentMailError, AuthenticationRequired, NotFound
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
-from mcp_agent_mail.web.addresses import HOME, SIGN_IN, own_path, with_query
+from mcp_agent_mail.web.addresses import API, HOME, SIGN_IN, own_path, with_query
 from mcp_agent_mail.web.context import PageContext, rendered
 from mcp_agent_mail.web.forms import require_own_form
 from mcp_agent_mail.web.headers import PAGE_HEADERS
 from mcp_agent_mail.web.refusals import status_of
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, redirect
 from mcp_agent_mail.web.routes import MOVED, ROUTES, PageRoute, find_route
+from mcp_agent_mail.web.shapes import json_answer
 
 _TITLES = {
     400: "That cannot be read",
@@ -130,6 +131,8 @@ class WebApp:
             "sign_in": sign_in,
             "home": HOME,
         }
+        if request.path.startswith(f"{API}/"):
+            return json_answer({"error": {"message": message, "hint": hint}}, status=status)
         return PageAnswer(status=status, body=await rendered("error.html", model))
 
 

@@ -8,7 +8,18 @@ from urllib.parse import unquote
 
 from mcp_agent_mail.web.addresses import HOME, MARKS, SIGN_IN, SIGN_OUT
 from mcp_agent_mail.web.context import Page
-from mcp_agent_mail.web.pages import inbox, marks, message, sessions, written_mail
+from mcp_agent_mail.web.pages import (
+    agents,
+    contacts,
+    inbox,
+    json_answers,
+    marks,
+    message,
+    projects,
+    reservations,
+    sessions,
+    written_mail,
+)
 
 MAX_KEY_CHARACTERS = 500
 
@@ -54,6 +65,19 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(path=MARKS, post=marks.mark),
     PageRoute(path="/mail/{project}/message/{message}/reply", get=written_mail.reply_page, post=written_mail.reply),
     PageRoute(path="/mail/{project}/overseer/compose", get=written_mail.compose_page, post=written_mail.compose),
+    # Agents, contacts, file reservations and projects; the same for programs.
+    PageRoute(path="/mail/projects", get=projects.projects),
+    PageRoute(path="/mail/api/unified-inbox", get=json_answers.unified_inbox),
+    PageRoute(path="/mail/api/locks", get=json_answers.locks),
+    PageRoute(path="/mail/api/projects/{project}/agents", get=json_answers.agents),
+    PageRoute(path="/mail/{project}/agents", get=agents.agents),
+    PageRoute(path="/mail/{project}/agents/{name}", get=agents.agent),
+    PageRoute(path="/mail/{project}/contacts", get=contacts.contacts, post=contacts.answer),
+    PageRoute(path="/mail/{project}/file_reservations", get=reservations.reservations),
+    PageRoute(path="/mail/{project}/file_reservations/{reservation}", get=reservations.reservation),
+    PageRoute(path="/mail/{project}/file_reservations/{reservation}/release", post=reservations.release),
+    # Behind all that are whole words.
+    PageRoute(path="/mail/{project}", get=agents.project),
 )
 """Whole words stand before keys: `/mail/now` is no project."""
 

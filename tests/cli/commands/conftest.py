@@ -17,7 +17,7 @@ def leases(post: Post) -> str:
         connection.call("ensure_project", human_key=PROJECT)
         for name in ("BlueLake", "RedStone", "GrayFox"):
             connection.call("register_agent", project_key=PROJECT, program="tests", model="none", name=name)
-        for paths, ttl in ((["src/**"], 300), (["README.md"], 7_200)):
+        for paths, ttl in ((["src/**"], 1_700), (["README.md"], 7_200)):
             connection.call(
                 "file_reservation_paths", project_key=PROJECT, agent_name="BlueLake", paths=paths, ttl_seconds=ttl
             )

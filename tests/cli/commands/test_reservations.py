@@ -35,7 +35,7 @@ def test_a_holder_that_does_nothing_is_told_as_idle(shell: Shell) -> None:
 
 
 def test_what_expires_soon_is_listed_alone(at_leases: Shell) -> None:
-    soon = at_leases.am("reservations", "soon", "--json").json()
+    soon = at_leases.am("reservations", "soon", "--minutes", "30", "--json").json()
     later = at_leases.am("reservations", "soon", "--minutes", "180", "--json").json()
 
     assert [lease["path_pattern"] for lease in soon] == ["src/**"]

@@ -103,8 +103,21 @@ from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.offline.reset import reset_offline
 from mcp_agent_mail.core.failpoints import FailPoint, Kill, reach_that_kills
 silent = lambda _part: lambda _done, _total: None
-reset_offline(load_context(), saves=True, told=silent, fault_hook=reach_that_kills(Kill(point=FailPoint(sys.argv[1]))))
+saves = "--no-archive" not in sys.argv
+reset_offline(load_context(), saves=saves, told=silent, fault_hook=reach_that_kills(Kill(point=FailPoint(sys.argv[1]))))
 """
+
+
+def test_one_that_had_saved_nothing_says_so_when_it_is_finished(stopped_post: Post) -> None:
+    server = stopped_post.server
+    killed = [sys.executable, "-c", KILLED, "swap-begun", "--no-archive"]
+    subprocess.run(killed, env=server.environment(), cwd=server.root.parent, check=False)
+
+    done = server.am("reset", "--json")
+
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["archive"]) == (0, None)
+    assert told["finished"] == "A reset was interrupted; it is done now. It had saved nothing."
 
 
 @pytest.mark.parametrize("point", ["swap-begun", "swap-kept", "swap-placed"])

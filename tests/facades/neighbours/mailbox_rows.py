@@ -63,7 +63,7 @@ _OTHERWISE = (
     ("from-body", "A `from` in a body of REST that is not the header's is refused"),
     ("retired", "Idle mailboxes retire; no message is removed"),
     ("given-back", "A watch or check whose answer was not written leaves its mail where it was"),
-    ("bind", "`serve --bind` beyond loopback is refused without a token"),
+    ("bind", "`serve --bind` beyond loopback is refused without `HTTP_BEARER_TOKEN` or `HTTP_JWT_ENABLED`"),
     ("old-file", "`serve --db-path` of the old program's file: 78, untouched; `am import claude-mailbox` takes it"),
 )
 

@@ -215,6 +215,8 @@ async def test_a_jwt_whose_agent_nobody_has_yet_comes_to_the_project_that_it_nam
     assert await outcome(named, send, asked(harness, new), "blue") == "ok"
     assert await outcome(named, send, asked(harness, new), "blue") == "ok"
     bare = Credentials(via="mcp", claimed_agents=("grey",))
+    for look in LOOKING.values():
+        assert await outcome(bare, look, asked(harness), "red") == ELSEWHERE
     assert await outcome(bare, send, asked(harness), "grey") == "ok"
     assert await outcome(bare, send, asked(harness, new), "grey") == ELSEWHERE
 

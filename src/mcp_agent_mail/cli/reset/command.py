@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +15,9 @@ from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json
 from mcp_agent_mail.cli.progress import progress_bars
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.escaping import visible
+
+if TYPE_CHECKING:
+    from mcp_agent_mail.store.engine.swap import NotedReset
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -47,7 +49,7 @@ def reset(
 
     noted = noted_reset(context.storage_root / SWAP_FILE)
     if is_finished(context):
-        _print(_finished(context, None if noted is None else noted.saved), json=json)
+        _print(_finished(context, noted), json=json)
         return ExitCode.DONE
     _require_confirmed(context, confirm, json=json)
     with progress_bars() as bars:
@@ -78,15 +80,18 @@ def _require_confirmed(context: CliContext, confirm: str | None, *, json: bool) 
 
 
 # As `--json` prints it.
-def _finished(context: CliContext, saved: Path | None) -> dict[str, Any]:
-    where = saved or context.settings.backup_dir
+def _finished(context: CliContext, noted: NotedReset | None) -> dict[str, Any]:
+    if noted is None:
+        saved = f"What it saved, if anything, is in {context.settings.backup_dir}."
+    else:
+        saved = "It had saved nothing." if noted.saved is None else f"What it saved is in {noted.saved}."
     return {
         "path": str(context.storage_root),
-        "archive": None if saved is None else str(saved),
+        "archive": None if noted is None or noted.saved is None else str(noted.saved),
         "sha256": None,
         "projects": 0,
         "stays": [],
-        "finished": f"A reset was interrupted; it is done now. What it saved is in {where}.",
+        "finished": f"A reset was interrupted; it is done now. {saved}",
     }
 
 

@@ -80,13 +80,13 @@ def require_unbound(view: View, agent: Agent) -> None:
         )
 
 
-def require_own_project(view: View, project: Project | None, key: str) -> None:
+def require_own_project(view: View, project: Project | None, key: str, *, comes: bool) -> None:
     """Such a token asks nothing of another project than its agents', also where no agent is named: neither to look nor
-    to tidy up. `project` is that of `key`, None where there is none yet. Raises WrongToken, which does not tell whether
-    there is one.
+    to tidy up. `project` is that of `key`, None where there is none yet; who `comes` is made known there by this call.
+    Raises WrongToken, which does not tell whether there is one.
     """
     credentials = _confined()
-    if credentials is not None and not _is_of(view, credentials, project, key):
+    if credentials is not None and not _is_of(view, credentials, project, key, comes=comes):
         raise WrongToken(
             "The token given proves no agent of this project.",
             hint="Ask in the project of the token's own agent, which a JWT names as Name@project, or come with a token "
@@ -116,16 +116,16 @@ def _is_for(view: View, credentials: Credentials, agent: Agent) -> bool:
     return is_named and credentials.issued_to in (None, agent.id)
 
 
-def _is_of(view: View, credentials: Credentials, project: Project | None, key: str) -> bool:
+def _is_of(view: View, credentials: Credentials, project: Project | None, key: str, *, comes: bool) -> bool:
     if credentials.issued_to is None:
-        return any(_is_named_in(view, text, project, key) for text in credentials.claimed_agents)
+        return any(_is_named_in(view, text, project, key, comes=comes) for text in credentials.claimed_agents)
     agent = view.agents.find(credentials.issued_to)
     return agent is not None and project is not None and agent.project_id == project.id
 
 
-def _is_named_in(view: View, text: str, project: Project | None, key: str) -> bool:
+def _is_named_in(view: View, text: str, project: Project | None, key: str, *, comes: bool) -> bool:
     """`Name@project` is of that project, which may be made by this very call; a bare name of that of the one agent that
-    has it, and where nobody has it of whichever it comes to first.
+    has it, and where nobody has it of whichever it comes to first: till then it looks at none.
     """
     name, separator, own_key = text.strip().partition("@")
     if separator and project is None:
@@ -135,7 +135,7 @@ def _is_named_in(view: View, text: str, project: Project | None, key: str) -> bo
         return own is not None and project is not None and own.id == project.id
     agents = view.agents.find_everywhere(name.strip())
     if not agents:
-        return has_names_form(name.strip())
+        return comes and has_names_form(name.strip())
     return len(agents) == 1 and project is not None and agents[0].project_id == project.id
 
 

@@ -170,6 +170,10 @@ class Reserver:
         """Per wanted path, by its number, the calls in the queue that want something which overlaps it."""
         return self._queue.waited_for(others.project_id, others.agent_id, wanted)
 
+    def waiting(self, project_id: ProjectId, limit: int) -> list[WaitingCall]:
+        """The calls that wait for leases of this project, first come first."""
+        return self._queue.waiting(project_id, limit)
+
     def wake(self) -> None:
         """The server stops: whoever waits is told."""
         self._queue.close()

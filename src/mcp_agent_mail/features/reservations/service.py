@@ -7,12 +7,12 @@ from posixpath import join, normpath
 from typing import TypeVar
 
 from mcp_agent_mail.core.clock import Clock
-from mcp_agent_mail.core.ids import LeaseId
+from mcp_agent_mail.core.ids import LeaseId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.readership import require_to_read
 from mcp_agent_mail.domain.patterns.syntax import OutsideProject
-from mcp_agent_mail.domain.reservations import PathConflict, Patterns
+from mcp_agent_mail.domain.reservations import PathConflict, Patterns, WaitingCall
 from mcp_agent_mail.features.identity.actor import require_actor
 from mcp_agent_mail.features.projects.lookup import find_around, require_project
 from mcp_agent_mail.features.reservations.conflicts import (
@@ -125,6 +125,16 @@ class ReservationService:
             return self._staleness.assess(view, leases)
 
         return await self._store.read(look)
+
+    async def waiting(self, caller: Caller, project_key: str, limit: int) -> list[WaitingCall]:
+        """The calls that wait for reservations of this project, first come first."""
+
+        def look(view: View) -> ProjectId:
+            project = require_project(view, project_key)
+            require_to_read(caller, project, "Listing reservations")
+            return project.id
+
+        return self._reserver.waiting(await self._store.read(look), limit)
 
     async def stale_among(self, conflicts: Sequence[PathConflict]) -> set[LeaseId]:
         """Which of the holders' leases look abandoned, from what is known without looking at the disk."""

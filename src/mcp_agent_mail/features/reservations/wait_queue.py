@@ -97,6 +97,10 @@ class WaitQueue:
     def __len__(self) -> int:
         return self._count
 
+    def waiting(self, project_id: ProjectId, limit: int) -> list[WaitingCall]:
+        """The calls that wait in this project, first come first."""
+        return [waiter.shown for waiter in self._waiters.get(project_id, ())[:limit]]
+
     def _ahead_of(
         self,
         project_id: ProjectId,

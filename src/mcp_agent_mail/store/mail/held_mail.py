@@ -17,11 +17,11 @@ from mcp_agent_mail.store.ladder import Ladder
 from mcp_agent_mail.store.mail.delivery import COUNT_DELIVERED, draw_deliveries
 from mcp_agent_mail.store.mail.passed_ends import still_valid
 
-_IS_HELD = (
+IS_HELD = (
     "r.delivery_seq IS NULL AND r.refused_ts IS NULL AND r.withdrawn_ts IS NULL AND r.expired_ts IS NULL "
     f"AND {still_valid('r')}"
 )
-_WAITING = f"r.agent_id = :target AND {_IS_HELD}"
+_WAITING = f"r.agent_id = :target AND {IS_HELD}"
 _FROM = "FROM recipients r INDEXED BY recipients_held CROSS JOIN messages m ON m.id = r.message_id"
 _OF_PAIR = f"""
 SELECT r.message_id, m.project_id, r.kind, m.thread_id, r.topic_key, a.project_id, r.urgent, r.ack_required {_FROM}
@@ -33,8 +33,8 @@ SELECT count(*), coalesce(sum(m.body_bytes), 0),
        coalesce(sum((SELECT count(*) FROM recipients other WHERE other.message_id = m.id)), 0)
 {_FROM} WHERE {_WAITING} AND m.sender_id = :source
 """
-_COUNT_FOR = f"SELECT count(*) FROM recipients r INDEXED BY recipients_held WHERE r.agent_id = ? AND {_IS_HELD}"
-_FIND = f"SELECT 1 FROM recipients r WHERE r.message_id = ? AND r.agent_id = ? AND {_IS_HELD}"
+_COUNT_FOR = f"SELECT count(*) FROM recipients r INDEXED BY recipients_held WHERE r.agent_id = ? AND {IS_HELD}"
+_FIND = f"SELECT 1 FROM recipients r WHERE r.message_id = ? AND r.agent_id = ? AND {IS_HELD}"
 _REPLACED = f"""
 SELECT DISTINCT t.supersedes {_FROM} CROSS JOIN message_terms t ON t.message_id = m.id
 WHERE {_WAITING} AND m.sender_id = :source AND t.supersedes IS NOT NULL ORDER BY t.supersedes
@@ -57,11 +57,12 @@ CROSS JOIN agents s ON s.id = m.sender_id CROSS JOIN projects sp ON sp.id = s.pr
 CROSS JOIN agents t ON t.id = r.agent_id CROSS JOIN projects tp ON tp.id = t.project_id
 """
 _LIST_FOR = f"{_SHOWN} {_FROM} {_ENDS} WHERE {_WAITING} AND r.message_id > :after ORDER BY r.message_id LIMIT :limit"
-_LIST_ALL = f"{_SHOWN} {_FROM} {_ENDS} WHERE {_IS_HELD} ORDER BY r.message_id DESC, r.agent_id LIMIT :limit"
+_LIST_PAIR = f"{_SHOWN} {_FROM} {_ENDS} WHERE {_WAITING} AND m.sender_id = :source ORDER BY m.id LIMIT :limit"
+_LIST_ALL = f"{_SHOWN} {_FROM} {_ENDS} WHERE {IS_HELD} ORDER BY r.message_id DESC, r.agent_id LIMIT :limit"
 # A held copy has a link behind it: the request that was made with it.
 _LIST_BY = f"""
 {_SHOWN} FROM contacts c CROSS JOIN recipients r INDEXED BY recipients_held
-  ON r.agent_id = c.target_id AND {_IS_HELD}
+  ON r.agent_id = c.target_id AND {IS_HELD}
 CROSS JOIN messages m ON m.id = r.message_id AND m.sender_id = c.source_id {_ENDS}
 WHERE c.source_id = :source AND r.message_id > :after ORDER BY r.message_id, r.agent_id LIMIT :limit
 """
@@ -151,6 +152,11 @@ class Held:
         """What waits for the agent's approval, oldest first."""
         values = {"target": target_id, "after": after_id, "limit": limit}
         return [_held(row) for row in self._connection.execute(_LIST_FOR, values)]
+
+    def list_pair(self, source_id: AgentId, target_id: AgentId, limit: int) -> list[HeldMail]:
+        """What of one sender waits for the agent's approval, oldest first."""
+        values = {"source": source_id, "target": target_id, "limit": limit}
+        return [_held(row) for row in self._connection.execute(_LIST_PAIR, values)]
 
     def list_all(self, limit: int) -> list[HeldMail]:
         """What waits for anybody's approval, newest first."""

@@ -1,0 +1,62 @@
+"""The contacts of one project as whoever watches over it reads them: who asks, and all links, newest first."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import NamedTuple
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import ContactId, ProjectId
+from mcp_agent_mail.domain.contacts import Contact
+from mcp_agent_mail.store.contacts import CONTACT_COLUMNS, CONTACT_JOINS, to_contact
+from mcp_agent_mail.store.mail.held_mail import IS_HELD
+
+REACH = 20_000
+"""So many ids one page of links looks back: a store has those of all projects."""
+
+# Mail goes on waiting when the request that came with it has ended.
+_REQUESTS_TO = f"""
+SELECT {CONTACT_COLUMNS} FROM agents asked INDEXED BY agents_last_active
+CROSS JOIN contacts c INDEXED BY contacts_target ON c.target_id = asked.id {CONTACT_JOINS}
+WHERE asked.project_id = :project AND c.status = 'pending' AND (
+    c.expires_ts IS NULL OR c.expires_ts > :now OR EXISTS (
+        SELECT 1 FROM recipients r INDEXED BY recipients_held
+        WHERE r.agent_id = c.target_id AND r.sender_id = c.source_id AND {IS_HELD}))
+ORDER BY c.id DESC LIMIT :limit
+"""
+_LINKS = f"""
+SELECT {CONTACT_COLUMNS} FROM contacts c {CONTACT_JOINS}
+WHERE c.id < :before AND c.id >= :floor AND (s.project_id = :project OR t.project_id = :project)
+ORDER BY c.id DESC LIMIT :limit
+"""
+_NEWEST = "SELECT coalesce(max(id), 0) FROM contacts"
+
+
+class ContactSlice(NamedTuple):
+    """`next_before` is where the next page begins, None where nothing older is left."""
+
+    links: list[Contact]
+    next_before: ContactId | None
+
+
+class ContactPages:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def requests_to(self, project_id: ProjectId, now: Micros, limit: int) -> list[Contact]:
+        """The requests that wait for an agent of the project, and those that ended while mail goes on waiting; newest
+        first.
+        """
+        values = {"project": project_id, "now": now, "limit": limit}
+        return [to_contact(row) for row in self._connection.execute(_REQUESTS_TO, values)]
+
+    def links_of(self, project_id: ProjectId, *, before: ContactId, limit: int) -> ContactSlice:
+        """The links from and to agents of the project, from below `before` on."""
+        (newest,) = self._connection.execute(_NEWEST).fetchone()
+        begin = min(before, newest + 1)
+        floor = max(0, begin - REACH)
+        values = {"project": project_id, "before": begin, "floor": floor, "limit": limit + 1}
+        found = [to_contact(row) for row in self._connection.execute(_LINKS, values)]
+        if len(found) > limit:
+            return ContactSlice(found[:limit], found[limit - 1].id)
+        return ContactSlice(found, ContactId(floor) if floor > 0 else None)

@@ -1,0 +1,77 @@
+"""Who may write to whom in a project: first those who ask, with the mail that waits for the answer; then all links."""
+
+from __future__ import annotations
+
+from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.web.addresses import own_path, project_url, with_query
+from mcp_agent_mail.web.context import PageContext
+from mcp_agent_mail.web.pages.page_numbers import page_number
+from mcp_agent_mail.web.request import PageAnswer, redirect
+from mcp_agent_mail.web.views.contacts import contact_view
+
+PAGE_SIZE = 100
+_DAY_S = 86_400
+LASTS = {"approve": 30 * _DAY_S, "approve-for-a-year": 365 * _DAY_S, "deny": None}
+"""The answers, by what their button sends: for how many seconds; None denies."""
+
+
+class UnknownAnswer(InvalidInput):
+    """No button of the page sends this."""
+
+
+async def contacts(page: PageContext) -> PageAnswer:
+    """The operator's: a link is nobody's business but of the two whom it joins."""
+    services = page.services.pages
+    project = await services.oversight.project(page.keys["project"])
+    model: dict[str, object] = {"here": project.slug, "is_shown": page.caller.is_operator, "did": _did(page)}
+    if page.caller.is_operator:
+        before = page_number(page.request.asked("before"))
+        screened = await services.people.screened(page.caller, project)
+        found = await services.people.links(page.caller, project, before=before, limit=PAGE_SIZE)
+        own = project_url(project.slug, "contacts")
+        model |= {
+            "screened": [(one, contact_view(one.contact, project.id, page.now)) for one in screened],
+            "links": [contact_view(one, project.id, page.now) for one in found.links],
+            "more": None if found.next_before is None else with_query(own, {"before": found.next_before}),
+            "is_first": before is None,
+        }
+    return await page.shown("contacts.html", model, title="Contacts", section="contacts", project=project.slug)
+
+
+def _did(page: PageContext) -> str:
+    """What the answer that led here has done, from numbers and known words alone."""
+    did, count = page.request.asked("did"), page.request.asked("mail")
+    mail = int(count) if count.isascii() and count.isdigit() and len(count) < 6 else 0
+    waiting = "" if not mail else f" {mail} held {'message was' if mail == 1 else 'messages were'}"
+    if did == "approved":
+        return f"Approved.{waiting + ' delivered.' if mail else ''}"
+    if did == "denied":
+        return f"Denied.{waiting + ' returned to the sender.' if mail else ''}"
+    return ""
+
+
+async def answer(page: PageContext) -> PageAnswer:
+    """In the place of the agent that is asked, as `respond_contact`: its held mail is delivered, or returned."""
+    project = await page.services.pages.oversight.project(page.keys["project"])
+    request = page.request
+    word = request.field("answer")
+    if word not in LASTS:
+        raise UnknownAnswer(f"{word!r:.50} is no answer.", hint=f"Send one of {', '.join(LASTS)}.")
+    lasts_s = LASTS[word]
+    answered = await page.host.run_tool(
+        "respond_contact",
+        {
+            "project_key": project.human_key,
+            "to_agent": request.field("to_agent"),
+            "from_agent": request.field("from_agent"),
+            "from_project": request.field("from_project") or project.slug,
+            "accept": lasts_s is not None,
+            **({} if lasts_s is None else {"ttl_seconds": lasts_s}),
+        },
+    )
+    assert isinstance(answered, dict)
+    moved = answered["returned" if lasts_s is None else "delivered"]
+    assert isinstance(moved, list)
+    done = {"did": "denied" if lasts_s is None else "approved", "mail": len(moved)}
+    back = own_path(request.field("back"), default="")
+    return redirect(back or with_query(project_url(project.slug, "contacts"), done))

@@ -1,0 +1,18 @@
+"""Where a page of a list goes on, as its address says it."""
+
+from __future__ import annotations
+
+from mcp_agent_mail.core.errors import InvalidInput
+
+
+class UnfitPlace(InvalidInput):
+    """What stands in an address where a place in a list should."""
+
+
+def page_number(text: str) -> int | None:
+    """None where nothing is said. Raises UnfitPlace."""
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and 0 < len(text) < 16):
+        raise UnfitPlace(f"{text!r:.50} is no place in a list.", hint="Go on by the link at the end of the list.")
+    return int(text)

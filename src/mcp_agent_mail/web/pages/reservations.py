@@ -1,0 +1,131 @@
+"""The file reservations of a project, and one of them with what is known of its holder's work, to release it by."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from mcp_agent_mail.core.concurrency.computation import computed
+from mcp_agent_mail.core.errors import AgentMailError, NotFound
+from mcp_agent_mail.core.ids import LeaseId
+from mcp_agent_mail.domain.identity.names import HUMAN
+from mcp_agent_mail.domain.leases import Lease
+from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.reservations import Patterns, conflicts_among
+from mcp_agent_mail.features.reservations.staleness import Assessment
+from mcp_agent_mail.web.addresses import project_url, with_query
+from mcp_agent_mail.web.context import PageContext
+from mcp_agent_mail.web.pages.page_numbers import page_number
+from mcp_agent_mail.web.request import PageAnswer, redirect
+from mcp_agent_mail.web.views.reservations import lease_view, path_tree
+
+PAGE_SIZE = 100
+WAITING_SHOWN = 50
+COMPARED_STEPS = 40_000
+"""Of one page's pairs: some 30 ms, beside the event loop."""
+MAX_NOTE = 500
+
+
+class NoReservation(NotFound):
+    """The project has no file reservation of this number."""
+
+
+async def reservations(page: PageContext) -> PageAnswer:
+    """Live ones, oldest first; `?ended=1` all that there ever were."""
+    project = await page.services.pages.oversight.project(page.keys["project"])
+    with_ended = page.request.asked("ended") == "1"
+    after = page_number(page.request.asked("after")) or 0
+    service = page.services.leases.reservations
+    found = await service.list_(
+        page.caller, project.human_key, active_only=not with_ended, limit=PAGE_SIZE + 1, after_id=after
+    )
+    shown = found[:PAGE_SIZE]
+    against = await _against([one.lease for one in shown if one.lease.is_live(page.now)])
+    rows = [lease_view(one, page.now, (against or {}).get(one.lease.id, ())) for one in shown]
+    own = project_url(project.slug, "file_reservations")
+    ended = "1" if with_ended else None
+    model = {
+        "here": project.slug,
+        "human_key": project.human_key,
+        "rows": rows,
+        "tree": path_tree(row for row in rows if row.is_live),
+        "waiting": await service.waiting(page.caller, project.human_key, WAITING_SHOWN),
+        "with_ended": with_ended,
+        "is_compared": against is not None,
+        "conflicts": sum(bool(row.against) for row in rows),
+        "released": page_number(page.request.asked("released")),
+        "more": with_query(own, {"ended": ended, "after": shown[-1].lease.id}) if len(found) > PAGE_SIZE else None,
+    }
+    return await page.shown(
+        "reservations.html", model, title="File reservations", section="file_reservations", project=project.slug
+    )
+
+
+async def _against(leases: Sequence[Lease]) -> Mapping[LeaseId, set[LeaseId]] | None:
+    """Which of these overlap which, though one is exclusive; None where that is too much to find out."""
+
+    def compare() -> Mapping[LeaseId, set[LeaseId]] | None:
+        met: dict[LeaseId, set[LeaseId]] = defaultdict(set)
+        try:
+            for one, other in conflicts_among(leases, Patterns(), WorkBudget(COMPARED_STEPS)):
+                met[one.id].add(other.id)
+                met[other.id].add(one.id)
+        except PatternsTooHard:
+            return None
+        return met
+
+    return await computed(compare)
+
+
+async def reservation(page: PageContext) -> PageAnswer:
+    """One by itself, and the form that releases it."""
+    return await _reservation(page)
+
+
+async def _reservation(page: PageContext, refused: AgentMailError | None = None, status: int = 200) -> PageAnswer:
+    project = await page.services.pages.oversight.project(page.keys["project"])
+    found = await _found(page, project)
+    model = {
+        "here": project.slug,
+        "row": lease_view(found, page.now),
+        "refused": refused,
+        "note": page.request.field("note")[:MAX_NOTE],
+        "max_note": MAX_NOTE,
+    }
+    title = f"Reservation {found.lease.id}"
+    return await page.shown(
+        "reservation.html", model, title=title, section="file_reservations", project=project.slug, status=status
+    )
+
+
+async def _found(page: PageContext, project: Project) -> Assessment:
+    number = page_number(page.keys["reservation"]) or 0
+    listed = await page.services.leases.reservations.list_(
+        page.caller, project.human_key, active_only=False, limit=1, after_id=max(0, number - 1)
+    )
+    if not listed or listed[0].lease.id != number:
+        raise NoReservation(
+            f"{project.human_key} has no file reservation {number}.",
+            hint=f"{project_url(project.slug, 'file_reservations')} lists them.",
+        )
+    return listed[0]
+
+
+async def release(page: PageContext) -> PageAnswer:
+    """As `Human`, by the evidence: a refusal says on the same page what speaks against it."""
+    project = await page.services.pages.oversight.project(page.keys["project"])
+    found = await _found(page, project)
+    arguments = {
+        "project_key": project.human_key,
+        "agent_name": HUMAN,
+        "file_reservation_id": int(found.lease.id),
+        "notify_previous": True,
+        "note": page.request.field("note"),
+    }
+    try:
+        await page.host.run_tool("force_release_file_reservation", arguments)
+    except AgentMailError as refused:
+        return await _reservation(page, refused, status=409)
+    own = project_url(project.slug, "file_reservations")
+    return redirect(with_query(own, {"released": found.lease.id}))

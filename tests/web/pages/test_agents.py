@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.web.pages import agents
+from tests.web.swarm import BILLS, SHOP, open_swarm
+
+
+async def test_the_list_shows_task_last_call_unread_and_leases_of_each(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.hold("BlueLake", "src/cart/**")
+        await swarm.app.call(
+            "send_message", project_key=SHOP, sender_name="GreenHill", to=["BlueLake"], subject="One", body_md="x"
+        )
+
+        page = await swarm.text(f"/mail/{swarm.shop}/agents")
+
+        row = page.partition(">BlueLake</span>")[2].partition("</tr>")[0]
+        assert "claude-code · opus" in row
+        assert "Coupons" in row
+        assert 'data-label="Unread" class="number">1</td>' in row
+        assert 'data-label="Leases" class="number">1</td>' in row
+        assert f"/mail/{swarm.shop}/outbox/BlueLake" in row
+
+
+async def test_what_agents_say_of_themselves_is_text(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        listed = await swarm.text(f"/mail/{swarm.shop}/agents")
+        alone = await swarm.text(f"/mail/{swarm.shop}/agents/GreenHill")
+
+        for page in (listed, alone):
+            assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+            assert "<script>alert" not in page
+            assert "<img src=x" not in page
+            assert "\u202e" not in page
+
+
+async def test_the_list_is_bounded_and_leads_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agents, "PAGE_SIZE", 1)
+    async with open_swarm(tmp_path) as swarm:
+        first = await swarm.text(f"/mail/{swarm.shop}/agents")
+        more = await swarm.text(f"/mail/{swarm.shop}/agents?shown=2")
+
+        assert 'rel="next"' in first
+        assert first.count('role="rowheader"') == 1
+        assert more.count('role="rowheader"') == 2
+        assert 'rel="next"' not in more
+
+
+async def test_retired_agents_are_shown_when_asked_for(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.app.call("deregister_agent", project_key=SHOP, agent_name="BlueLake")
+
+        assert "BlueLake" not in await swarm.text(f"/mail/{swarm.shop}/agents")
+        assert "BlueLake" in await swarm.text(f"/mail/{swarm.shop}/agents?retired=1")
+
+
+async def test_one_agent_is_shown_with_what_it_holds_and_sent(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        number = await swarm.hold("BlueLake", "src/cart/**", reason="coupons")
+        await swarm.app.call(
+            "send_message", project_key=SHOP, sender_name="BlueLake", to=["GreenHill"], subject="Done", body_md="x"
+        )
+
+        page = await swarm.text(f"/mail/{swarm.shop}/agents/bluelake")
+
+        assert "<h1>BlueLake</h1>" in page
+        assert f'href="/mail/{swarm.shop}/file_reservations/{number}"' in page
+        assert ">Done</span>" in page
+
+
+async def test_an_agent_that_nobody_knows_is_a_page_with_the_next_step(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        page = await swarm.text(f"/mail/{swarm.shop}/agents/BlueLak", 404)
+
+        assert "BlueLake" in page
+
+
+async def test_a_project_leads_to_its_mail(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        for path in (f"/mail/{swarm.bills}", f"/mail/{swarm.bills}/"):
+            answer = await swarm.app.client.get(path)
+
+            assert (answer.status_code, answer.headers["location"]) == (303, f"/mail?q=project%3A{swarm.bills}")
+        assert BILLS in await swarm.text("/mail/projects")

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.web.pages import contacts
+from tests.web.swarm import BILLS, HOSTILE, SHOP, Swarm, open_swarm
+from tests.web.visitors import ORIGIN
+
+
+def fields_of(swarm: Swarm, answer: str) -> dict[str, str]:
+    return {"to_agent": "CopperOak", "from_agent": "GreenHill", "from_project": swarm.shop, "answer": answer}
+
+
+async def test_who_asks_is_shown_with_the_mail_that_waits(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask(HOSTILE, HOSTILE + "x" * 700)
+        person = await swarm.sign_in()
+
+        page = await person.page(f"/mail/{swarm.bills}/contacts")
+
+        assert f"<strong>GreenHill@{swarm.shop}</strong> asks to write to <strong>CopperOak</strong>" in page
+        assert "1 message for the answer" in page
+        assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 2
+        assert "<script>alert" not in page
+        assert "\u202e" not in page
+
+
+@pytest.mark.parametrize(("answer", "lasts_s"), [("approve", 30 * 86_400), ("approve-for-a-year", 365 * 86_400)])
+async def test_approving_delivers_the_mail_that_was_held(tmp_path: Path, answer: str, lasts_s: int) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        person = await swarm.sign_in()
+        path = f"/mail/{swarm.bills}/contacts"
+
+        pressed = await person.press(path, path, fields_of(swarm, answer))
+
+        assert (pressed.status_code, pressed.headers["location"]) == (303, f"{path}?did=approved&mail=1")
+        assert "Which currency?" in await swarm.inbox_of("CopperOak")
+        after = await person.page(pressed.headers["location"])
+        assert "Approved. 1 held message was delivered." in after
+        assert "Nobody waits for an answer." in after
+        (link,) = await swarm.app.call("list_contacts", project_key=BILLS, agent_name="CopperOak")
+        assert link["status"] == "approved"
+        stands = await swarm.app.store.read(lambda view: next(iter(view.contacts.each())))
+        assert stands.expires_ts is not None
+        assert stands.expires_ts - stands.updated_ts == lasts_s * 1_000_000
+
+
+async def test_never_returns_the_mail_and_refuses_more(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        person = await swarm.sign_in()
+        path = f"/mail/{swarm.bills}/contacts"
+
+        pressed = await person.press(path, path, fields_of(swarm, "deny"))
+
+        assert pressed.headers["location"] == f"{path}?did=denied&mail=1"
+        page = await person.page(pressed.headers["location"])
+        assert "1 held message was returned to the sender." in page
+        assert ">denied</span>" in page
+        assert "Which currency?" not in await swarm.inbox_of("CopperOak")
+        refused = await swarm.app.client.post(
+            "/rpc/send_message",
+            json={
+                "project_key": SHOP,
+                "sender_name": "GreenHill",
+                "to": [f"CopperOak@{swarm.bills}"],
+                "subject": "Again",
+                "body_md": "x",
+            },
+        )
+        assert refused.status_code != 200
+
+
+async def test_an_answer_that_no_button_sends_changes_nothing(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        person = await swarm.sign_in()
+        path = f"/mail/{swarm.bills}/contacts"
+
+        pressed = await person.press(path, path, fields_of(swarm, "perhaps"))
+
+        assert pressed.status_code == 400
+        assert "GreenHill" in (await person.page(path)).partition("Who asks to write")[2]
+
+
+async def test_an_answer_without_the_forms_token_or_a_session_changes_nothing(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        path = f"/mail/{swarm.bills}/contacts"
+        fields = {**fields_of(swarm, "approve"), "csrf": "0" * 64}
+
+        anybody = await swarm.app.client.post(path, data=fields, headers={"origin": ORIGIN})
+        await swarm.sign_in()
+        forged = await swarm.app.client.post(path, data=fields, headers={"origin": ORIGIN})
+
+        assert (anybody.status_code, forged.status_code) == (401, 403)
+        assert "Which currency?" not in await swarm.inbox_of("CopperOak")
+
+
+async def test_who_is_not_the_operator_sees_no_contacts(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+
+        page = await swarm.text(f"/mail/{swarm.bills}/contacts")
+
+        assert "am web" in page
+        assert "GreenHill" not in page
+
+
+async def test_links_are_pages_that_lead_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contacts, "PAGE_SIZE", 1)
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        await swarm.app.call(
+            "request_contact",
+            project_key=SHOP,
+            from_agent="BlueLake",
+            to_agent="CopperOak",
+            to_project=BILLS,
+            reason="newest",
+        )
+        person = await swarm.sign_in()
+
+        first = await person.page(f"/mail/{swarm.bills}/contacts")
+        second = await person.page(f"/mail/{swarm.bills}/contacts?before=2")
+
+        assert f'rel="next" href="/mail/{swarm.bills}/contacts?before=2"' in first
+        assert "BlueLake" not in second
+        assert "GreenHill" in second
+
+
+async def test_an_answer_goes_back_to_a_page_of_ours_alone(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        person = await swarm.sign_in()
+        path = f"/mail/{swarm.bills}/contacts"
+
+        ours = await person.press(path, path, {**fields_of(swarm, "deny"), "back": "/mail?box=log"})
+        theirs = await person.press(path, path, {**fields_of(swarm, "approve"), "back": "//evil.example/mail"})
+
+        assert ours.headers["location"] == "/mail?box=log"
+        assert theirs.headers["location"].startswith(path)
+
+
+async def test_held_mail_is_among_what_needs_a_person(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        person = await swarm.sign_in()
+
+        page = await person.page("/mail?box=needs")
+
+        assert "from GreenHill to CopperOak" in page

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.domain.staleness import StalenessRules
+from mcp_agent_mail.web.pages import reservations
+from tests.web.swarm import HOSTILE, SHOP, open_swarm
+from tests.web.visitors import ORIGIN
+
+
+async def test_live_ones_are_a_table_and_a_tree_of_their_paths(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.hold("BlueLake", "src/cart/**", reason=HOSTILE)
+        await swarm.hold("GreenHill", "src/pay/bank.py", exclusive=False)
+
+        page = await swarm.text(f"/mail/{swarm.shop}/file_reservations")
+
+        table, _, tree = page.partition("By folder")
+        assert "<code>src/cart/**</code>" in table
+        assert "&lt;script&gt;" in table
+        assert "<script>alert" not in page
+        assert "\u202e" not in page
+        assert [
+            label in tree for label in ("<code>src</code>", "<code>cart/**</code>", "<code>pay/bank.py</code>")
+        ] == [True] * 3
+        assert "stand against each other" not in page
+
+
+async def test_those_that_stand_against_each_other_are_marked(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        one = await swarm.hold("BlueLake", "src/cart/**")
+        other = await swarm.hold("GreenHill", "docs/**")
+        # As an adoption leaves it: no grant makes such a pair.
+        await swarm.app.store.write(
+            lambda tx: tx._connection.execute("UPDATE leases SET path_pattern = 'src/**' WHERE id = ?", (other,))
+        )
+
+        page = await swarm.text(f"/mail/{swarm.shop}/file_reservations")
+
+        assert "2 reservations here stand against each other" in page
+        assert f'href="#r{one}">against {one}</a>' in page
+        assert f'href="#r{other}">against {other}</a>' in page
+
+
+async def test_patterns_that_are_too_many_to_compare_are_said_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reservations, "COMPARED_STEPS", 0)
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.hold("BlueLake", "src/cart/**")
+        await swarm.hold("GreenHill", "docs/**")
+
+        assert "too many to compare" in await swarm.text(f"/mail/{swarm.shop}/file_reservations")
+
+
+async def test_the_list_leads_on_and_shows_ended_ones_when_asked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reservations, "PAGE_SIZE", 1)
+    async with open_swarm(tmp_path) as swarm:
+        own = f"/mail/{swarm.shop}/file_reservations"
+        first = await swarm.hold("BlueLake", "a.py")
+        await swarm.hold("BlueLake", "b.py")
+
+        assert f'rel="next" href="{own}?after={first}"' in await swarm.text(own)
+        assert "a.py" not in await swarm.text(f"{own}?after={first}")
+
+        await swarm.app.call("release_file_reservations", project_key=SHOP, agent_name="BlueLake", paths=["a.py"])
+
+        assert "a.py" not in await swarm.text(own)
+        assert ">release</span>" in await swarm.text(f"{own}?ended=1")
+
+
+async def test_a_release_of_what_is_not_left_is_refused_on_the_page_with_what_speaks_against_it(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        number = await swarm.hold("BlueLake", "src/cart/**")
+        person = await swarm.sign_in()
+        own = f"/mail/{swarm.shop}/file_reservations/{number}"
+
+        pressed = await person.press(own, f"{own}/release", {"note": "I need <it>"})
+
+        assert pressed.status_code == 409
+        assert "its holder called lately" in pressed.text
+        assert 'value="I need &lt;it&gt;"' in pressed.text
+        assert ">live</span>" in await person.page(own)
+
+
+async def test_what_was_left_is_released_and_its_holder_told_with_the_note(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        number = await swarm.hold("BlueLake", "src/cart/**")
+        swarm.app.services.leases.staleness.rules = StalenessRules(inactivity_s=0, grace_s=0)
+        person = await swarm.sign_in()
+        own = f"/mail/{swarm.shop}/file_reservations"
+
+        pressed = await person.press(f"{own}/{number}", f"{own}/{number}/release", {"note": "We ship at noon"})
+
+        assert (pressed.status_code, pressed.headers["location"]) == (303, f"{own}?released={number}")
+        assert f"Reservation {number} is released." in await person.page(pressed.headers["location"])
+        told = await swarm.app.call("fetch_inbox", project_key=SHOP, agent_name="BlueLake", include_bodies=True)
+        assert "We ship at noon" in str(told)
+
+
+async def test_nobody_but_the_operator_in_a_session_releases(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        number = await swarm.hold("BlueLake", "src/cart/**")
+        own = f"/mail/{swarm.shop}/file_reservations/{number}"
+
+        page = await swarm.text(own)
+        anybody = await swarm.app.client.post(f"{own}/release", data={"note": ""}, headers={"origin": ORIGIN})
+        asked = await swarm.app.client.get(f"{own}/release")
+
+        assert '<form method="post" action="/mail/' + swarm.shop not in page
+        assert (anybody.status_code, asked.status_code) == (401, 405)
+
+
+@pytest.mark.parametrize("number", ["99", "0"])
+async def test_a_number_that_is_none_of_the_projects_is_not_found(tmp_path: Path, number: str) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.hold("BlueLake", "a.py")
+
+        await swarm.text(f"/mail/{swarm.shop}/file_reservations/{number}", 404)
+        await swarm.text(f"/mail/{swarm.bills}/file_reservations/1", 404)
