@@ -49,6 +49,7 @@ TOOLS: Mapping[str, Arguments] = {
     "create_issued_token": {},
     "list_issued_tokens": {"include_ended": True},
     "revoke_issued_token": {"issued_token_id": 1_000_000},
+    "create_sign_in_link": {},
     "list_doors": {},
     "list_door_names": {},
     "link_door_name": {"name": "GreyOwl", "door": "postal"},

@@ -89,9 +89,9 @@ WRITES = frozenset(
 OPERATORS = frozenset(
     """
     checkout_archive_month import_records import_content list_guard_events reissue_token create_join_code
-    list_join_codes revoke_join_code create_issued_token list_issued_tokens revoke_issued_token held_mail
-    contact_requests owed_acknowledgements remind_acknowledgements list_doors list_door_names link_door_name
-    unlink_door_name
+    list_join_codes revoke_join_code create_issued_token list_issued_tokens revoke_issued_token create_sign_in_link
+    held_mail contact_requests owed_acknowledgements remind_acknowledgements list_doors list_door_names
+    link_door_name unlink_door_name
     """.split()
 )
 BESIDE_MCP = OPERATORS | {"heartbeat", "hook_event", "hook_told", "hook_wait"}

@@ -19,6 +19,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("setup",),
     ("status",),
     ("top",),
+    ("web",),
     ("mail",),
     ("mail", "inbox"),
     ("mail", "held"),

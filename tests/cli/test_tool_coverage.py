@@ -21,6 +21,7 @@ COMMAND_OF: Mapping[str, str] = {
     "checkout_archive_month": "archive checkout",
     "contact_requests": "contacts requests",
     "create_join_code": "projects invite",
+    "create_sign_in_link": "web",
     "deregister_agent": "agents retire",
     "ensure_product": "products ensure",
     "ensure_project": "projects ensure",

@@ -107,7 +107,12 @@ ADDS_NOTHING_NEW: dict[str, dict[str, Any]] = {
 }
 """Calls of those that add, where all they ask for is there: an agent comes back, a send is repeated."""
 
-BESIDE_THE_STORE = {"checkout_archive_month", "install_precommit_guard", "uninstall_precommit_guard"}
+BESIDE_THE_STORE = {
+    "checkout_archive_month",
+    "create_sign_in_link",
+    "install_precommit_guard",
+    "uninstall_precommit_guard",
+}
 
 
 @asynccontextmanager

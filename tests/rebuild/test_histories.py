@@ -7,6 +7,7 @@ from tests.server.reference_pages import declared
 
 ELSEWHERE = {
     "checkout_archive_month": "brings files into a work tree, which Git has",
+    "create_sign_in_link": "its link lies in the memory of a server",
     "heartbeat": "notes presence, which lies in the memory of a server",
     "hook_event": "notes what a session of a client was given, which is not rebuilt",
     "hook_told": "notes that it was handed over, which is not rebuilt",

@@ -15,6 +15,7 @@ from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
 from mcp_agent_mail.features.oversight.activity import OversightActivity
 from mcp_agent_mail.features.oversight.events import OversightEvents
+from mcp_agent_mail.features.oversight.human_mail import HumanMailService
 from mcp_agent_mail.features.oversight.mail_search import OversightSearch
 from mcp_agent_mail.features.oversight.people import PeopleService
 from mcp_agent_mail.features.oversight.server_history import FigureHistory
@@ -32,6 +33,7 @@ def page_services(settings: Settings, store: Store, book: IssuedTokenBook, usage
     server_token = token.reveal() if token else None
     return PageServices(
         sessions=WebSessionService(store, is_live_token=book.is_live, server_token=server_token, clock=clock),
+        human_mail=HumanMailService(store),
         oversight=OversightService(store, late_after_s=settings.ack_ttl_seconds),
         people=PeopleService(store),
         history=HistoryService(store, places=StorePlaces(storage_root=settings.storage_root), clock=clock),

@@ -40,6 +40,7 @@ from mcp_agent_mail.features.macros.service import MacroService
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.oversight.activity import OversightActivity
 from mcp_agent_mail.features.oversight.events import OversightEvents
+from mcp_agent_mail.features.oversight.human_mail import HumanMailService
 from mcp_agent_mail.features.oversight.mail_search import OversightSearch
 from mcp_agent_mail.features.oversight.people import PeopleService
 from mcp_agent_mail.features.oversight.server_history import FigureHistory
@@ -80,6 +81,7 @@ class PageServices:
 
     sessions: WebSessionService
     oversight: OversightService
+    human_mail: HumanMailService
     people: PeopleService
     history: HistoryService
     events: OversightEvents

@@ -24,6 +24,7 @@ ENTRIES = {
     "service": Entry(f"{_HERE}.service.command", "Run it at each login.", CommandSection.SERVER),
     "status": Entry(f"{_HERE}.commands.status", "Is it up, what waits.", CommandSection.SERVER),
     "top": Entry(f"{_HERE}.top.command", "Watch it live.", CommandSection.SERVER),
+    "web": Entry(f"{_HERE}.web.command", "See it in a browser.", CommandSection.SERVER),
     "config": Entry(f"{_HERE}.commands.config", "See, check settings.", CommandSection.SERVER),
     "demo": Entry(f"{_HERE}.demo.command", "Watch two agents work.", CommandSection.SERVER),
     "mail": Entry(f"{_HERE}.commands.mail", "Read and send mail.", CommandSection.MAIL),

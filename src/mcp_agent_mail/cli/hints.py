@@ -23,6 +23,7 @@ COMMANDS = {
     "checkout_archive_month": "am archive checkout",
     "create_issued_token": "am token create",
     "create_join_code": "am projects invite",
+    "create_sign_in_link": "am web",
     "deregister_agent": "am agents retire",
     "ensure_product": "am products ensure",
     "ensure_project": "am projects ensure",

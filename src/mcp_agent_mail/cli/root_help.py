@@ -42,7 +42,7 @@ def screen(commands: Listed, *, width: int) -> str:
         lines: Sequence[str] = [*left, *right]
     else:
         lines = [f"{one:<{_COLUMN}}{other}".rstrip() for one, other in zip_longest(left, right, fillvalue="")]
-    return "\n".join(("Mail for coding agents. Usage: am COMMAND [OPTIONS] [ARGS]...", "", *lines, "", _TAIL))
+    return "\n".join(("Mail for coding agents. Usage: am COMMAND [OPTIONS] [ARGS]...", *lines, "", _TAIL))
 
 
 def _lines_of(sections: Sequence[CommandSection], commands: Listed) -> list[str]:

@@ -10,6 +10,7 @@ API = "/mail/api"
 """Below it are the same models as JSON."""
 SIGN_IN = "/mail/sign-in"
 SIGN_OUT = "/mail/sign-out"
+MARKS = "/mail/marks"
 
 
 def project_url(slug: str, *rest: str) -> str:
@@ -19,6 +20,14 @@ def project_url(slug: str, *rest: str) -> str:
 
 def message_url(slug: str, message_id: int) -> str:
     return project_url(slug, "message", str(message_id))
+
+
+def reply_url(slug: str, message_id: int) -> str:
+    return project_url(slug, "message", str(message_id), "reply")
+
+
+def compose_url(slug: str) -> str:
+    return project_url(slug, "overseer", "compose")
 
 
 def thread_url(slug: str, thread_id: str) -> str:

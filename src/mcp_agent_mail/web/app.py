@@ -7,36 +7,17 @@ from dataclasses import replace
 
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import Clock
-from mcp_agent_mail.core.errors import (
-    AgentMailError,
-    AuthenticationRequired,
-    Busy,
-    Conflict,
-    Internal,
-    NotFound,
-    PermissionDenied,
-    RateLimited,
-    Unavailable,
-)
+from mcp_agent_mail.core.errors import AgentMailError, AuthenticationRequired, NotFound
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.web.addresses import API, HOME, SIGN_IN, own_path, with_query
 from mcp_agent_mail.web.context import PageContext, rendered
 from mcp_agent_mail.web.forms import require_own_form
 from mcp_agent_mail.web.headers import PAGE_HEADERS
+from mcp_agent_mail.web.refusals import status_of
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, redirect
 from mcp_agent_mail.web.routes import MOVED, ROUTES, PageRoute, find_route
 from mcp_agent_mail.web.shapes import json_answer
 
-_STATUS: tuple[tuple[type[AgentMailError], int], ...] = (
-    (AuthenticationRequired, 401),
-    (PermissionDenied, 403),
-    (NotFound, 404),
-    (Conflict, 409),
-    (RateLimited, 429),
-    (Busy, 503),
-    (Unavailable, 503),
-    (Internal, 500),
-)
 _TITLES = {
     400: "That cannot be read",
     401: "Sign in first",
@@ -122,8 +103,7 @@ class WebApp:
         return replace(answer, headers=_with_defaults(answer.headers))
 
     async def _refusal(self, request: PageRequest, error: AgentMailError) -> PageAnswer:
-        status = next((status for kind, status in _STATUS if isinstance(error, kind)), 400)
-        answer = await self._error_page(request, status, error.message, error.hint)
+        answer = await self._error_page(request, status_of(error), error.message, error.hint)
         retry_after_s = error.data.get("retry_after_s")
         if isinstance(retry_after_s, (int, float)):
             answer = replace(answer, headers=(*answer.headers, ("retry-after", str(max(1, round(retry_after_s))))))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from mcp_agent_mail.web.addresses import HOME, SIGN_IN, SIGN_OUT
+from mcp_agent_mail.web.addresses import HOME, MARKS, SIGN_IN, SIGN_OUT
 from mcp_agent_mail.web.context import Page
 from mcp_agent_mail.web.pages import (
     activity,
@@ -17,12 +17,14 @@ from mcp_agent_mail.web.pages import (
     inbox,
     json_answers,
     mailbox,
+    marks,
     message,
     projects,
     reservations,
     search,
     server_metrics,
     sessions,
+    written_mail,
 )
 
 MAX_KEY_CHARACTERS = 500
@@ -71,6 +73,10 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(path="/mail/operations", get=server_metrics.operations),
     PageRoute(path="/mail/{project}/message/{message}", get=message.message),
     PageRoute(path="/mail/{project}/thread/{thread}", get=message.thread),
+    # Acts: writing and marking mail.
+    PageRoute(path=MARKS, post=marks.mark),
+    PageRoute(path="/mail/{project}/message/{message}/reply", get=written_mail.reply_page, post=written_mail.reply),
+    PageRoute(path="/mail/{project}/overseer/compose", get=written_mail.compose_page, post=written_mail.compose),
     # Agents, contacts, file reservations and projects; the same for programs.
     PageRoute(path="/mail/projects", get=projects.projects),
     PageRoute(path="/mail/api/unified-inbox", get=json_answers.unified_inbox),

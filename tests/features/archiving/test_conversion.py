@@ -310,7 +310,7 @@ def test_a_drain_that_somebody_waits_for_converts_nothing(old: Old) -> None:
 def test_a_commit_of_version_1_that_nobody_marked_is_recognised_after_the_conversion_too(old: Old) -> None:
     old.harness.unmarked, old.harness.converts = True, False
     with old.harness.drain() as drain:
-        old.harness.send(old.blue, [old.red], subject="Unmarked")
+        old.harness.send(old.blue, [old.red], subject="AlreadyGone")
         old.commit(drain)
     old.harness.unmarked, old.harness.converts = False, True
 

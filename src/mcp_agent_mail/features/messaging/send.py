@@ -14,6 +14,7 @@ from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import (
     Message,
     NewMessage,
@@ -34,7 +35,7 @@ from mcp_agent_mail.domain.threads import (
 from mcp_agent_mail.features.attachments.results import ImageLeft
 from mcp_agent_mail.features.contacts.consent import ConsentResult, DeliveryPolicy, check_consent, consent_context
 from mcp_agent_mail.features.contacts.links import lift_denials
-from mcp_agent_mail.features.identity.actor import Actor
+from mcp_agent_mail.features.identity.actor import Actor, require_able, require_actor
 from mcp_agent_mail.features.identity.lookup import name_that_leads
 from mcp_agent_mail.features.messaging.held_mail import ask_for_held, left_out, require_consent
 from mcp_agent_mail.features.messaging.inbox_limits import (
@@ -97,6 +98,13 @@ class Draft:
     named: list[NewRecipient]
     concerns: ContactFlags
     eligible: int | None = None
+
+
+def draft_new(view: View, delivery: DeliveryPolicy, caller: Caller, request: SendRequest) -> Draft:
+    """What a send would store now. Raises what it would raise."""
+    sender = require_actor(view, caller, request.project_key, request.sender_name)
+    require_able(sender, "it sends no mail")
+    return compose_new(view, delivery, sender, request)
 
 
 def compose_new(

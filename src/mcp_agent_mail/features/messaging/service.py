@@ -57,7 +57,7 @@ from mcp_agent_mail.features.messaging.requests import (
     TopicRequest,
 )
 from mcp_agent_mail.features.messaging.schemas import show_reply
-from mcp_agent_mail.features.messaging.send import Draft, Sent, compose_new, compose_reply, post
+from mcp_agent_mail.features.messaging.send import Draft, Sent, compose_new, compose_reply, draft_new, post
 from mcp_agent_mail.features.messaging.shapes import show_sent
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.inboxes import InboxPage, MailFilter
@@ -117,6 +117,10 @@ class MessagingService:
             )
         self._note_activity(outcome.actor.agent)
         return outcome
+
+    async def draft(self, caller: Caller, request: SendRequest) -> Draft:
+        """What `send` would store now: whom a broadcast would reach."""
+        return await self._store.read(lambda view: draft_new(view, self._delivery, caller, request))
 
     @asynccontextmanager
     async def _made_ready(

@@ -70,6 +70,25 @@ SELECT r.read_ts, r.ack_ts FROM recipients r JOIN agents a ON a.id = r.agent_id
 WHERE r.message_id = ? AND a.kind = 'human' AND r.delivery_seq IS NOT NULL LIMIT 1
 """
 
+_COPIES = """
+SELECT r.message_id, a.project_id, r.read_ts, r.ack_ts, r.ack_required
+FROM recipients r JOIN agents a ON a.id = r.agent_id
+WHERE r.message_id = ? AND a.kind = 'human' AND coalesce(r.delivery_seq, r.withdrawn_seq) IS NOT NULL
+ORDER BY a.project_id LIMIT ?
+"""
+MOST_COPIES = 50
+"""Of one message to the `Human` of several projects."""
+
+
+class HumanCopy(NamedTuple):
+    """A message as it came to the `Human` of one project, with what the person did with it."""
+
+    message_id: MessageId
+    project_id: ProjectId
+    read_ts: Micros | None
+    ack_ts: Micros | None
+    ack_required: bool
+
 
 class HumanMail(NamedTuple):
     """A message in the inbox of a project's `Human`, with what the person did with it."""
@@ -163,3 +182,8 @@ class AllMail:
         """Of those messages that came to a `Human`: when it read and acknowledged each."""
         rows = ((one, self._connection.execute(_STATE, (one,)).fetchone()) for one in message_ids)
         return {message_id: (row[0], row[1]) for message_id, row in rows if row is not None}
+
+    def copies_of_person(self, message_ids: Collection[MessageId]) -> list[HumanCopy]:
+        """The copies of those messages that came to a `Human`, of whatever project, withdrawn ones too."""
+        rows = (self._connection.execute(_COPIES, (one, MOST_COPIES)).fetchall() for one in message_ids)
+        return [HumanCopy(*row[:4], bool(row[4])) for found in rows for row in found]

@@ -1,4 +1,6 @@
 // Everything works without this file. It reads messages beside the list, moves by keys, and follows what happens.
+import { bindActs } from "./acts.js";
+import { bindDrafts } from "./drafts.js";
 import { bindKeys } from "./keys.js";
 import { bindLive } from "./live.js";
 import { bindReader } from "./reader.js";
@@ -8,3 +10,5 @@ bindReader();
 bindKeys();
 bindSearch();
 bindLive();
+bindActs();
+bindDrafts();

@@ -31,7 +31,7 @@ const KEYS = {
 
 export function bindKeys() {
   document.addEventListener("keydown", (event) => {
-    if (event.metaKey || event.ctrlKey || event.altKey || event.target.closest?.("input, textarea, select")) return;
+    if (event.metaKey || event.ctrlKey || event.altKey || event.target.closest?.("input:not([type=checkbox]), textarea, select")) return;
     if (waitsForPlace && GO[event.key]) {
       waitsForPlace = false;
       event.preventDefault();

@@ -38,7 +38,10 @@ async def message(page: PageContext) -> PageAnswer:
     status = await _status(page, seen.message, project)
     beside = await page.services.pages.oversight.beside(number, project, seen.message.thread_id)
     shown = whole_message(seen.message, seen.standing, status, beside.commit, beside.newer)
-    model = {"message": shown, "here": project.slug}
+    person = None
+    if page.caller.is_operator:
+        person = (await page.services.pages.human_mail.find(page.caller, [number])).get(number)
+    model = {"message": shown, "here": project.slug, "person": person, "is_sent": bool(page.request.asked("sent"))}
     return await page.shown("message.html", model, title=seen.message.subject, section="mail", project=project.slug)
 
 

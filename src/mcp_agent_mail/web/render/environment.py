@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.escaping import visible
@@ -40,6 +40,8 @@ def environment() -> Environment:
         asset=asset_set().url,
         message_url=addresses.message_url,
         thread_url=addresses.thread_url,
+        reply_url=addresses.reply_url,
+        compose_url=addresses.compose_url,
         agent_url=addresses.agent_url,
         project_url=addresses.project_url,
         with_query=addresses.with_query,
@@ -48,6 +50,7 @@ def environment() -> Environment:
     made.filters.update(
         markdown=body_html,
         marked=marked,
+        as_written=_as_written,
         iso=iso,
         age=words.age,
         size=words.size,
@@ -56,6 +59,11 @@ def environment() -> Environment:
         initials=words.initials_of,
     )
     return made
+
+
+def _as_written(text: str) -> Markup:
+    """What the person wrote, to be sent again as it is: escaped, and nothing of it written out."""
+    return Markup(escape(text))  # noqa: S704  # it is escaped here
 
 
 def _shown(value: object) -> object:

@@ -1,0 +1,87 @@
+// Keys that act: each presses a button, or follows a link, that the page has anyway.
+const isText = (target) => target.closest?.("textarea, select, input:not([type=checkbox])");
+const row = () => document.activeElement?.closest?.("[data-row]") ?? document.querySelector("[data-row].at");
+const box = (one) => one?.querySelector(".choose input");
+const chosen = () => [...document.querySelectorAll(".choose input:checked")];
+const article = () => document.querySelector("[data-article]");
+
+function press(act) {
+  const one = row();
+  const list = document.querySelector("form#marks");
+  if (!chosen().length && box(one)) box(one).checked = true;
+  const form = chosen().length ? list : one ? null : article()?.querySelector("form[data-marks]");
+  const button = form?.querySelector(`button[name=act][value=${act}]`);
+  button?.click();
+  return Boolean(button);
+}
+
+function follow(link) {
+  link?.click();
+  return Boolean(link);
+}
+
+function reply() {
+  const own = article()?.querySelector("a[data-reply]");
+  const open = row()?.querySelector("a.open");
+  if (!open || own?.pathname === `${open.pathname}/reply`) return follow(own);
+  if (!document.querySelector("a[data-compose]")) return false;
+  location.assign(`${open.pathname}/reply`);
+  return true;
+}
+
+const ACTS = {
+  x: () => { const one = box(row()); one?.click(); return Boolean(one); },
+  e: () => press("read"),
+  a: () => press("acknowledge"),
+  r: reply,
+  c: () => follow(document.querySelector("a[data-compose]")),
+};
+
+function bindKeys() {
+  let isGoing = false;
+  document.addEventListener("keydown", (event) => {
+    if (event.metaKey || event.ctrlKey || event.altKey || event.defaultPrevented || isText(event.target)) return;
+    const goes = isGoing;
+    isGoing = event.key === "g";
+    if (!goes && ACTS[event.key]?.()) event.preventDefault();
+  }, { capture: true });
+}
+
+function bindMarks() {
+  document.addEventListener("submit", (event) => {
+    const back = event.target.matches?.("form[data-marks]") && event.target.elements.back;
+    if (back) back.value = location.pathname + location.search;
+  });
+  const told = document.querySelector("form#marks [data-chosen]");
+  if (!told) return;
+  const rest = told.textContent;
+  document.addEventListener("change", (event) => {
+    if (event.target.closest(".choose")) told.textContent = chosen().length ? `${chosen().length} chosen` : rest;
+  });
+}
+
+function showKeys() {
+  const bar = document.querySelector(".keys");
+  const can = [
+    ["x", "choose", document.querySelector(".choose")],
+    ["e", "read", document.querySelector("button[name=act][value=read]")],
+    ["a", "acknowledge", document.querySelector("button[name=act][value=acknowledge]")],
+    ["r", "reply", document.querySelector("a[data-reply]") ?? (document.querySelector("[data-row]") && document.querySelector("a[data-compose]"))],
+    ["c", "compose", document.querySelector("a[data-compose]")],
+  ];
+  for (const [key, word, there] of can) {
+    if (!bar || !there) continue;
+    const item = document.createElement("span");
+    const shown = document.createElement("kbd");
+    shown.textContent = key;
+    item.append(shown, ` ${word}`);
+    bar.append(item);
+    bar.hidden = false;
+  }
+}
+
+export function bindActs() {
+  bindKeys();
+  bindMarks();
+  showKeys();
+}

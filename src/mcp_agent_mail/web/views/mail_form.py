@@ -1,0 +1,94 @@
+"""The form in which the person writes: what stands in its fields, and what is shown beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.features.oversight.human_mail import HumanReceipt
+from mcp_agent_mail.web.request import PageRequest
+
+_BETWEEN_NAMES = re.compile(r"[,;\n]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailFields:
+    """As the person wrote them. `idempotency_key` is the form's own: sent twice, it sends once. `draft` is under which
+    address the browser keeps what is not sent yet. `confirmed` is how many agents a broadcast was said to reach.
+    """
+
+    to: str
+    subject: str
+    body_md: str
+    thread_id: str
+    importance: str
+    ack_required: bool
+    acknowledge: bool
+    broadcast: bool
+    idempotency_key: str
+    draft: str
+    confirmed: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """The recipients, between commas."""
+        return [name for part in _BETWEEN_NAMES.split(self.to) if (name := part.strip())]
+
+
+def read_fields(request: PageRequest, *, draft: str) -> MailFields:
+    """Of a form that was sent. A browser ends the lines of a text with two characters; mail has one."""
+    return MailFields(
+        to=", ".join(request.form.get("to", ())),
+        subject=request.field("subject"),
+        body_md=request.field("body_md").replace("\r\n", "\n"),
+        thread_id=request.field("thread_id").strip(),
+        importance=request.field("importance"),
+        ack_required=request.field("ack_required") == "on",
+        acknowledge=request.field("acknowledge") == "on",
+        broadcast=request.field("broadcast") == "on",
+        idempotency_key=request.field("idempotency_key"),
+        draft=draft,
+        confirmed=request.field("confirmed"),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """Whom a broadcast would reach: the first of them by name, and who is left out, with why."""
+
+    count: int
+    names: Sequence[str]
+    skipped: Sequence[tuple[str, str]]
+    skipped_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """The message that is answered. `person` is how it came to `Human`, None where it did not."""
+
+    id: int
+    sender: str
+    subject: str
+    reply_subject: str
+    body_md: str
+    person: HumanReceipt | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailForm:
+    """`action` takes the form. `known` are names to choose from. `is_kept`: the fields hold what was sent once, and no
+    older draft replaces it.
+    """
+
+    action: str
+    project: str
+    project_name: str
+    fields: MailFields
+    known: Sequence[str]
+    answered: Answered | None = None
+    reached: Reached | None = None
+    refused: AgentMailError | None = None
+    has_preview: bool = False
+    is_kept: bool = False
