@@ -14,6 +14,7 @@ import pytest
 
 from mcp_agent_mail.archive import locks
 from mcp_agent_mail.archive.locks import ArchiveLock, ArchivesBusy
+from mcp_agent_mail.core.plain_files import UnfitPlace
 
 HOLDER = """
 import os, subprocess, sys
@@ -128,3 +129,15 @@ def test_nor_does_one_whose_wait_cannot_be_told(tmp_path: Path) -> None:
             ArchiveLock(tmp_path / "archive.lock", timeout_s=0, tell=tell).__enter__()
 
         assert open_files() == before
+
+
+def test_a_folder_and_a_ring_of_links_are_no_lock_and_are_left_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "ring").symlink_to("ring")
+
+    for name in ("folder", "ring"):
+        with pytest.raises(UnfitPlace, match=name), ArchiveLock(tmp_path / name, timeout_s=0):
+            pass
+
+    assert (tmp_path / "folder").is_dir()
+    assert (tmp_path / "ring").is_symlink()

@@ -18,6 +18,7 @@ from typing import Self
 
 from mcp_agent_mail.archive.lock_holders import end_orphans, holders, named
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.plain_files import require_lock_place
 
 logger = logging.getLogger("mcp_agent_mail.archiving")
 
@@ -32,7 +33,8 @@ class ArchivesBusy(Unavailable):
 
 
 class ArchiveLock:
-    """`with ArchiveLock(path, timeout_s=10) as lock`: waits that long for the holder, then raises ArchivesBusy.
+    """`with ArchiveLock(path, timeout_s=10) as lock`: waits that long for the holder, then raises ArchivesBusy; UnfitPlace at
+    once for what is no file.
 
     `archive`: whose lock it is; without one it is that of the archiver, who alone works on archives. Git that a dead
     archiver left in an archive is ended. `tell` is called once, when waiting takes long or is given up.
@@ -58,6 +60,7 @@ class ArchiveLock:
 
     def __enter__(self) -> Self:
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        require_lock_place(self._path, follow=True)
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             self._wait()

@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.plain_files import real_path
 from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.domain.own_files import DATABASE_FILE, RESTORING
 from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, KEPT_FOLDER, REBUILT_ENDING, UNDO_FOLDER
@@ -93,15 +94,19 @@ class SwapPlaces:
         return frozenset({self.storage_root, self.storage_root.resolve()})
 
     @cached_property
+    def _resolved(self) -> Path:
+        return Path(real_path(str(self.database_path)))
+
+    @cached_property
     def _beside(self) -> frozenset[Path]:
         """The folders that the database lies in, if that is not the store's own."""
-        resolved = self.database_path.resolve()
+        resolved = self._resolved
         found = {self.database_path.parent, self.database_path.parent.resolve(), resolved.parent}
         return frozenset(path for path in found if path.resolve() != self.storage_root.resolve())
 
     @cached_property
     def _name(self) -> str:
-        names = {self.database_path.name, self.database_path.resolve().name}
+        names = {self.database_path.name, self._resolved.name}
         return f"(?:{'|'.join(map(re.escape, sorted(names)))})"
 
     @cached_property
