@@ -135,9 +135,14 @@ def test_a_folder_and_a_ring_of_links_are_no_lock_and_are_left_as_they_are(tmp_p
     (tmp_path / "folder").mkdir()
     (tmp_path / "ring").symlink_to("ring")
 
+    told: list[str] = []
+
     for name in ("folder", "ring"):
-        with pytest.raises(UnfitPlace, match=name), ArchiveLock(tmp_path / name, timeout_s=0):
+        lock = ArchiveLock(tmp_path / name, timeout_s=0, tell=lambda unfit: told.append(unfit.message))
+        with pytest.raises(UnfitPlace, match=name), lock:
             pass
+
+    assert [one.partition(" is ")[0] for one in told] == [str(tmp_path / name) for name in ("folder", "ring")]
 
     assert (tmp_path / "folder").is_dir()
     assert (tmp_path / "ring").is_symlink()

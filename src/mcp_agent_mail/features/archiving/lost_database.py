@@ -28,7 +28,8 @@ class DatabaseLost(Conflict):
 def require_database(storage_root: Path, database_path: Path) -> None:
     """Raise DatabaseLost where archives lie in `storage_root` and there is no database to them, nothing or a file that
     is none, and RestoreUnfinished where a store was to be made and is not; a store that has not begun yet passes.
-    Raises ForeignStore where a folder, a FIFO, a socket or a ring of links has the database's name. Whoever opens a store that may be new asks this under its lock.
+    Raises ForeignStore where a folder, a FIFO, a socket or a ring of links has the database's name. Whoever opens a
+    store that may be new asks this under its lock.
 
     One that is being put in place just now is not lost.
     """
