@@ -120,7 +120,7 @@ def test_a_lock_that_cannot_be_had_leaves_no_file_open(tmp_path: Path, monkeypat
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="only there a process can see its open files")
 def test_nor_does_one_whose_wait_cannot_be_told(tmp_path: Path) -> None:
-    def tell(_: ArchivesBusy) -> None:
+    def tell(_: ArchivesBusy | UnfitPlace) -> None:
         raise BrokenPipeError
 
     with ArchiveLock(tmp_path / "archive.lock", timeout_s=0):
