@@ -22,6 +22,7 @@ from mcp_agent_mail.archive.locks import ArchivesBusy
 from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
 from mcp_agent_mail.core.failpoints import reach_that_kills
 from mcp_agent_mail.core.git.process import kill_git_under_way
+from mcp_agent_mail.core.plain_files import UnfitPlace
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.open_drain import open_drain
 from mcp_agent_mail.features.archiving.protocol import (
@@ -78,7 +79,7 @@ class Instructions:
 
 def main() -> int:
     """Serve one server until it says `drain` or closes standard input; 0 either way. SIGTERM and SIGINT are ignored.
-    Raises ArchivesBusy while another process works on the store's archives.
+    Raises ArchivesBusy while another process works on the store's archives, and UnfitPlace where their lock is no file.
     """
     # A stop of the whole process group reaches us too: the server decides what happens then.
     signal.signal(signal.SIGTERM, _stay)
@@ -126,7 +127,7 @@ def end() -> NoReturn:
     code = 1
     try:
         code = main()
-    except ArchivesBusy:
+    except (ArchivesBusy, UnfitPlace):
         code = 1  # It has been told.
     except Exception:  # noqa: BLE001  # the process ends of it in any case
         traceback.print_exc()

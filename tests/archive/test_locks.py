@@ -14,6 +14,7 @@ import pytest
 
 from mcp_agent_mail.archive import locks
 from mcp_agent_mail.archive.locks import ArchiveLock, ArchivesBusy
+from mcp_agent_mail.core.plain_files import UnfitPlace
 
 HOLDER = """
 import os, subprocess, sys
@@ -119,7 +120,7 @@ def test_a_lock_that_cannot_be_had_leaves_no_file_open(tmp_path: Path, monkeypat
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="only there a process can see its open files")
 def test_nor_does_one_whose_wait_cannot_be_told(tmp_path: Path) -> None:
-    def tell(_: ArchivesBusy) -> None:
+    def tell(_: ArchivesBusy | UnfitPlace) -> None:
         raise BrokenPipeError
 
     with ArchiveLock(tmp_path / "archive.lock", timeout_s=0):
@@ -128,3 +129,20 @@ def test_nor_does_one_whose_wait_cannot_be_told(tmp_path: Path) -> None:
             ArchiveLock(tmp_path / "archive.lock", timeout_s=0, tell=tell).__enter__()
 
         assert open_files() == before
+
+
+def test_a_folder_and_a_ring_of_links_are_no_lock_and_are_left_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "ring").symlink_to("ring")
+
+    told: list[str] = []
+
+    for name in ("folder", "ring"):
+        lock = ArchiveLock(tmp_path / name, timeout_s=0, tell=lambda unfit: told.append(unfit.message))
+        with pytest.raises(UnfitPlace, match=name), lock:
+            pass
+
+    assert [one.partition(" is ")[0] for one in told] == [str(tmp_path / name) for name in ("folder", "ring")]
+
+    assert (tmp_path / "folder").is_dir()
+    assert (tmp_path / "ring").is_symlink()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.plain_files import UnfitPlace
 from mcp_agent_mail.core.private_files import replace_private
 
 
@@ -43,3 +44,14 @@ def test_a_try_that_fails_leaves_nothing_beside_and_the_file_as_it_was(tmp_path:
 
     (path,) = tmp_path.iterdir()
     assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize("name", ["operator.token", ".operator.token.new"])
+def test_a_folder_in_its_place_or_beside_it_is_named_and_stays(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+
+    with pytest.raises(UnfitPlace, match="is a folder") as refused:
+        replace_private(tmp_path / "operator.token", "new")
+
+    assert str(tmp_path / name) in refused.value.message
+    assert list(tmp_path.iterdir()) == [tmp_path / name]

@@ -3,8 +3,9 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,11 @@ def test_a_pipe_in_place_of_what_is_told_is_not_waited_for(store: Path) -> None:
     os.mkfifo(store / OWNER_FILE)
 
     assert told_owner(store / OWNER_FILE) == NOT_TOLD
+
+
+def test_nobody_holds_what_no_lock_is_taken_in(tmp_path: Path) -> None:
+    with closing(socket.socket(socket.AF_UNIX)) as bound:
+        bound.bind(str(tmp_path / "socket"))
+    (tmp_path / "ring").symlink_to("ring")
+
+    assert not any(is_held(tmp_path / name) for name in ("socket", "ring"))

@@ -61,7 +61,9 @@ async def asked(
         assert "secret" in str(error)
         return Internal("It failed.", hint="See the log.")
 
-    return await app.answer(request, PageHost(run_tool=no_tool, judge_token=no_tool, masked=masked), caller)
+    return await app.answer(
+        request, PageHost(run_tool=no_tool, judge_token=no_tool, identify=caller, masked=masked), caller
+    )
 
 
 def get(path: str = "/mail/it", **given: Any) -> PageRequest:

@@ -18,6 +18,7 @@ from typing import Self
 
 from mcp_agent_mail.archive.lock_holders import end_orphans, holders, named
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.plain_files import UnfitPlace, require_lock_place
 
 logger = logging.getLogger("mcp_agent_mail.archiving")
 
@@ -32,10 +33,12 @@ class ArchivesBusy(Unavailable):
 
 
 class ArchiveLock:
-    """`with ArchiveLock(path, timeout_s=10) as lock`: waits that long for the holder, then raises ArchivesBusy.
+    """`with ArchiveLock(path, timeout_s=10) as lock`: waits that long for the holder, then raises ArchivesBusy;
+    UnfitPlace at once for what is no file.
 
     `archive`: whose lock it is; without one it is that of the archiver, who alone works on archives. Git that a dead
-    archiver left in an archive is ended. `tell` is called once, when waiting takes long or is given up.
+    archiver left in an archive is ended. `tell` is called once, when waiting takes long or is given up, and before
+    UnfitPlace.
     """
 
     def __init__(
@@ -44,7 +47,7 @@ class ArchiveLock:
         *,
         timeout_s: float,
         archive: str | None = None,
-        tell: Callable[[ArchivesBusy], None] | None = None,
+        tell: Callable[[ArchivesBusy | UnfitPlace], None] | None = None,
     ) -> None:
         self._path = path
         self._archive = archive
@@ -58,6 +61,12 @@ class ArchiveLock:
 
     def __enter__(self) -> Self:
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            require_lock_place(self._path, follow=True)
+        except UnfitPlace as unfit:
+            if self._tell is not None:
+                self._tell(unfit)
+            raise
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             self._wait()

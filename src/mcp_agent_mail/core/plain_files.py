@@ -9,16 +9,64 @@ import errno
 import os
 import stat
 from pathlib import Path
+from shlex import quote
 
-from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.errors import InvalidInput, Unavailable
 
 _SHOWN = 200
+_NO_FILE = "no ordinary file, but a FIFO, a device or the like"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+NO_ORDINARY_FILE = frozenset({errno.EINVAL, errno.EISDIR, errno.ELOOP})
+"""What `open_ordinary` raises, beside what it raises of any file: of a FIFO and the like, a folder, links in a ring."""
+SOCKET = frozenset({errno.ENXIO, errno.EOPNOTSUPP})
+"""What systems say to whoever opens one."""
 _ON_THE_WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class UnfitFile(InvalidInput):
     """A link where none may be, no ordinary file (a FIFO, a device, a folder), or more than is read."""
+
+
+class UnfitPlace(Unavailable):
+    """Something else stands where a file of the store's own belongs; it is left as it is."""
+
+    recoverable = False
+
+
+def require_lock_place(path: Path, *, follow: bool) -> None:
+    """Raise UnfitPlace where anything but an ordinary file stands in a lock's place: a link too, unless `follow`."""
+    try:
+        mode = os.stat(path, follow_symlinks=follow).st_mode  # noqa: PTH116  # as lstat and as stat
+    except FileNotFoundError:
+        return
+    except OSError as failed:
+        if failed.errno != errno.ELOOP:
+            raise
+        mode = stat.S_IFLNK
+    if not stat.S_ISREG(mode):
+        raise _unfit_place(path, mode)
+
+
+def require_no_folder(path: Path) -> None:
+    """Raise UnfitPlace where a folder stands in the place of a file that is written anew: all else goes with that."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(mode):
+        raise _unfit_place(path, mode)
+
+
+def _unfit_place(path: Path, mode: int) -> UnfitPlace:
+    kind = next(
+        (kind for is_one, kind in ((stat.S_ISDIR, "a folder"), (stat.S_ISLNK, "a link")) if is_one(mode)),
+        _NO_FILE,
+    )
+    return UnfitPlace(
+        f"{path} is {kind}, where a file of the store's own belongs. It was left untouched.",
+        hint=f"See what it is (ls -ld {quote(str(path))}), move it away, and run the same command again.",
+        data={"path": str(path)},
+    )
 
 
 def real_path(path: str) -> str:
@@ -67,16 +115,25 @@ def open_real_folder(path: Path, *, to_list: bool = True) -> int:
 
 def open_ordinary(path: Path) -> int:
     """A descriptor to read a file with. Never waits for a writer. Raises OSError: IsADirectoryError of a folder, and
-    with words of our own (EINVAL) of a FIFO, a device and the like.
+    with words of our own (EINVAL) of a FIFO, a device, a socket and the like.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except OSError as failed:
+        if failed.errno in SOCKET:
+            raise _no_ordinary_file(path) from failed
+        raise
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
         return descriptor
     os.close(descriptor)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    raise OSError(errno.EINVAL, "no ordinary file, but a FIFO, a device or the like", str(path))
+    raise _no_ordinary_file(path)
+
+
+def _no_ordinary_file(path: Path) -> OSError:
+    return OSError(errno.EINVAL, _NO_FILE, str(path))
 
 
 def read_plain(path: str, at_most: int, *, follow: bool = True, dir_fd: int | None = None) -> bytes | None:

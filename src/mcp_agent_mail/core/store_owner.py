@@ -6,13 +6,14 @@ beside it is only information: while the lock is free, nobody owns the store, wh
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
+from mcp_agent_mail.core.plain_files import SOCKET, UnfitFile, read_plain
 
 LOG_FILE = "server.log"
 """In STORAGE_ROOT: the stderr of a server that was started in the background."""
@@ -21,6 +22,7 @@ OWNER_FILE = "server.json"
 SWAP_FILE = "swap.json"
 """In STORAGE_ROOT while the store is being replaced by another one."""
 _MAX_OWNER_BYTES = 65_536
+_NEVER_HELD = SOCKET | {errno.ENOENT, errno.ELOOP}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +70,15 @@ def told_owner(owner_file: Path) -> Owner:
 
 
 def is_held(lock_file: Path) -> bool:
-    """Does any process hold the lock in this file? Cheap, and in nobody's way; a file that is not there is free."""
+    """Does any process hold the lock in this file? Cheap, and in nobody's way; a file that is not there is free, and so
+    is what no lock is ever taken in.
+    """
     try:
         descriptor = os.open(lock_file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except FileNotFoundError:
-        return False
+    except OSError as failed:
+        if failed.errno in _NEVER_HELD:
+            return False
+        raise
     return _is_locked(descriptor)
 
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +122,22 @@ def test_a_store_of_another_program_is_told_and_left_alone(tmp_path: Path) -> No
     assert done.returncode == 69
     assert "no SQLite database" in done.stdout
     assert (root / "mail.sqlite3").read_text() == "not a database"
+
+
+@pytest.mark.parametrize("command", [("status",), ("doctor", "check"), ("migrate",), ("serve", "--port", "0")])
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "pipe"])
+def test_what_is_no_file_in_the_place_of_the_database_is_told_alike(
+    tmp_path: Path, command: tuple[str, ...], make: Callable[[Path], object]
+) -> None:
+    root = tmp_path / ".mcp_agent_mail"
+    root.mkdir(mode=0o700)
+    make(root / "mail.sqlite3")
+
+    done = am(*command, home=tmp_path, HTTP_PORT="1")
+
+    assert done.returncode != 0
+    assert f"{root / 'mail.sqlite3'} is no SQLite database. It was left untouched." in done.stdout + done.stderr
+    assert "Errno" not in done.stderr
 
 
 @pytest.mark.parametrize("command", [("status",), ("mail", "inbox")], ids=" ".join)

@@ -160,3 +160,23 @@ def test_the_null_device_is_no_file_and_stays(shell: Shell) -> None:
 
     assert shell.am("config", "show-port").out == "8765\tdefault\n"
     assert shell.am("config", "set-port", "9000").code == 1
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_folder_that_stands_where_the_new_file_is_written_is_named(
+    shell: Shell, path: Path, *, is_there: bool
+) -> None:
+    path.parent.mkdir(parents=True)
+    if is_there:
+        path.write_text("HTTP_PORT=8000\n")
+    in_the_way = path.with_name("..env.agent-mail-new")
+    in_the_way.mkdir()
+
+    done = shell.am("config", "set-port", "9000")
+
+    assert done.code == 1
+    assert "Errno" not in done.err
+    assert f"the folder {in_the_way} is in the way" in done.err
+    assert in_the_way.is_dir()
+    assert path.exists() == is_there
+    assert not is_there or path.read_text() == "HTTP_PORT=8000\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.clients.setup.staged_file import FileBusy, remove_left, staged_alone, staged_at
+from mcp_agent_mail.clients.setup.staged_file import FileBusy, FileNotWritable, remove_left, staged_alone, staged_at
 
 
 def test_the_second_is_refused_while_the_first_is_at_it_and_the_file_is_the_first_ones(tmp_path: Path) -> None:
@@ -52,3 +52,16 @@ def test_what_has_its_name_is_not_taken_away_again(tmp_path: Path) -> None:
             pass
 
     assert [one.name for one in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_folder_that_has_its_name_is_named_and_stays(tmp_path: Path) -> None:
+    path = tmp_path / ".env"
+    staged_at(path).mkdir()
+
+    with pytest.raises(FileNotWritable, match="is in the way") as refused, staged_alone(path, patience_s=0):
+        pass
+    remove_left(path)
+
+    assert str(staged_at(path)) in refused.value.message
+    assert not isinstance(refused.value, FileBusy)
+    assert staged_at(path).is_dir()

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import os
+import socket
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -8,6 +11,7 @@ import pytest
 
 from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.features.archiving.lost_database import DatabaseLost, RestoreUnfinished, require_database
+from mcp_agent_mail.store.engine.migrate import ForeignStore
 
 
 @pytest.fixture
@@ -68,4 +72,34 @@ def test_a_restore_that_was_killed_is_named_where_an_empty_store_would_be_begun(
     assert "am archive restore" in refused.value.hint
     with closing(sqlite3.connect(tmp_path / "mail.sqlite3")) as connection:
         connection.execute("PRAGMA user_version = 1")
+    require_database(tmp_path, tmp_path / "mail.sqlite3")
+
+
+def _socket(path: Path) -> None:
+    with closing(socket.socket(socket.AF_UNIX)) as bound:
+        bound.bind(str(path))
+
+
+def _ring(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, _socket, _ring], ids=["folder", "pipe", "socket", "ring"])
+def test_what_is_no_file_in_the_place_of_a_database_is_refused_before_a_store_begins(
+    tmp_path: Path, make: Callable[[Path], object]
+) -> None:
+    place = tmp_path / "mail.sqlite3"
+    make(place)
+
+    with pytest.raises(ForeignStore, match="no SQLite database") as refused:
+        require_database(tmp_path, place)
+
+    assert str(place) in refused.value.message
+    assert list(tmp_path.iterdir()) == [place]
+
+
+def test_a_link_to_where_a_database_is_to_be_passes(tmp_path: Path) -> None:
+    (tmp_path / "mail.sqlite3").symlink_to(tmp_path / "later.sqlite3")
+
     require_database(tmp_path, tmp_path / "mail.sqlite3")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.features.oversight import events
@@ -20,6 +22,7 @@ from mcp_agent_mail.features.oversight.events import (
     TooManyStreams,
 )
 from mcp_agent_mail.notify.bus import CopyBus, OversightBus
+from mcp_agent_mail.store.transaction import Tx
 from tests.seeded_store import SeededStore, open_seeded_store
 
 OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN)
@@ -95,6 +98,10 @@ async def test_an_event_of_another_run_or_none_means_look_at_everything(seeded: 
     assert told.data == {"kind": "all"}
 
 
+def _retire(agent: Agent, tx: Tx) -> None:
+    tx.agents.set_retired(agent.id, tx.now, tx.now)
+
+
 async def test_who_is_further_behind_than_is_kept_looks_at_everything(
     seeded: SeededStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,7 +109,7 @@ async def test_who_is_further_behind_than_is_kept_looks_at_everything(
     hub = events_of(seeded)
     await hub.open(OPERATOR)
     for agent in (seeded.red, seeded.green, seeded.blue):
-        await seeded.store.write(lambda tx, one=agent: tx.agents.set_retired(one.id, tx.now, tx.now))
+        await seeded.store.write(partial(_retire, agent))
     await asyncio.sleep(0)
 
     told = await next_of(await hub.open(OPERATOR, "run-0"))

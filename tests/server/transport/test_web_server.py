@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -17,6 +19,7 @@ from mcp_agent_mail.core.tools import Json, tool
 from mcp_agent_mail.server.mcp_endpoint import MAX_STREAMS
 from mcp_agent_mail.server.transport.connection_limits import HEAD_WITHIN_S, ConnectionLimiter, ConnectionLimits
 from mcp_agent_mail.server.transport.http import HttpApp
+from mcp_agent_mail.server.transport.http_refusals import MAX_HEADERS
 from mcp_agent_mail.server.transport.listener import open_listener
 from mcp_agent_mail.server.transport.web_server import ACCEPTED_AT_ONCE, WebServer
 from tests.server.hosted import hosted, toy_app
@@ -232,3 +235,17 @@ def test_connections_that_wait_are_taken_several_in_a_round_of_uvloops_too() -> 
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         assert runner.run(accepted_in_one_round()) == ACCEPTED_AT_ONCE
+
+
+@pytest.mark.parametrize("target", ["/mail", "http://localhost/mail", "http://localhost/mcp?profile=core"])
+async def test_too_many_headers_on_a_path_of_mcp_are_an_error_of_json_rpc(target: str) -> None:
+    async with Waiting().served() as (url, serving):
+        reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
+        writer.write(f"POST {target} HTTP/1.1\r\nHost: localhost\r\n".encode() + b"X: a\r\n" * MAX_HEADERS + b"\r\n")
+        head, _, body = (await asyncio.wait_for(reader.read(), WITHIN_S)).partition(b"\r\n\r\n")
+        writer.close()
+        signalled(signal.SIGTERM)
+        await asyncio.wait_for(serving, WITHIN_S)
+
+    assert head.startswith(b"HTTP/1.1 431 ")
+    assert json.loads(body)["jsonrpc"] == "2.0"

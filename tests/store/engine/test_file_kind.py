@@ -40,3 +40,10 @@ def test_a_pipe_a_device_and_a_socket_are_none_and_are_not_waited_for(tmp_path: 
         bound.bind(str(tmp_path / "socket"))
 
         assert not any(is_sqlite_file(path) for path in (tmp_path / "pipe", tmp_path / "socket", Path("/dev/zero")))
+
+
+def test_a_folder_and_a_ring_of_links_are_none(tmp_path: Path) -> None:
+    (tmp_path / "ring").symlink_to("ring")
+
+    assert not is_sqlite_file(tmp_path)
+    assert not is_sqlite_file(tmp_path / "ring")

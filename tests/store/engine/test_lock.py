@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.plain_files import UnfitPlace
 from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, read_owner
 from mcp_agent_mail.store.engine.lock import StoreInUse, StoreLock
 
@@ -261,3 +262,31 @@ def test_an_interrupted_swap_that_is_finished_with_the_lock_is_told(
         told = [record.message for record in caplog.records if "interrupted" in record.message]
 
     assert len(told) == lines
+
+
+@pytest.mark.parametrize(
+    "make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("elsewhere")], ids=["folder", "pipe", "link"]
+)
+def test_what_is_no_file_in_the_locks_place_is_named_and_stays(tmp_path: Path, make: Callable[[Path], object]) -> None:
+    make(tmp_path / LOCK_FILE)
+
+    with pytest.raises(UnfitPlace, match=LOCK_FILE), StoreLock(tmp_path, tmp_path / "mail.sqlite3"):
+        pass
+
+    assert [one.name for one in tmp_path.iterdir()] == [LOCK_FILE]
+
+
+def test_a_folder_where_the_owner_is_told_is_named(tmp_path: Path) -> None:
+    (tmp_path / OWNER_FILE).mkdir()
+
+    with pytest.raises(UnfitPlace, match=OWNER_FILE), StoreLock(tmp_path, tmp_path / "mail.sqlite3"):
+        pass
+
+    assert read_owner(tmp_path) is None
+
+
+def test_a_database_that_is_a_ring_of_links_keeps_nobody_from_the_lock(tmp_path: Path) -> None:
+    (tmp_path / "mail.sqlite3").symlink_to("mail.sqlite3")
+
+    with StoreLock(tmp_path, tmp_path / "mail.sqlite3"):
+        assert read_owner(tmp_path) is not None

@@ -308,3 +308,15 @@ def test_a_pipe_in_the_place_of_a_store_is_left_as_it_is(tmp_path: Path) -> None
 
     assert path.is_fifo()
     assert [one.name for one in tmp_path.iterdir()] == ["mail.sqlite3"]
+
+
+def test_a_folder_and_a_ring_of_links_in_the_place_of_a_store_are_left_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "ring").symlink_to("ring")
+
+    for name in ("folder", "ring"):
+        with pytest.raises(ForeignStore, match="no SQLite database"):
+            migrate(tmp_path / name, fault_hook=no_fault)
+
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["folder", "ring"]
+    assert (tmp_path / "ring").is_symlink()

@@ -17,7 +17,7 @@ from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.store.engine import swap as swapping
 from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.engine.swap import SwapUnfinished, finish_swap, swap
-from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
+from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces, SwapRefused
 from tests.on_disk import OnDisk
 
 OLD = {"mail.sqlite3": "old mail", "mail.sqlite3-wal": "old log", "projects/a/.git/HEAD": "old a"}
@@ -332,3 +332,33 @@ def test_a_store_that_a_link_leads_to_is_swapped_and_finished_by_that_name(
 
     assert finished == (point is not None)
     assert _found(tmp_path / "real") == WHOLE
+
+
+@pytest.mark.parametrize("point", [FailPoint.SWAP_BEGUN, FailPoint.SWAP_KEPT, FailPoint.SWAP_PLACED])
+def test_what_was_begun_by_a_links_name_is_finished_by_the_real_one(point: FailPoint, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to("real")
+    _prepared(link)
+    with pytest.raises(Stopped):
+        swap(places_in(link), moves_in(link), leftovers=[link / "restoring"], fault_hook=_stopped_at(point))
+
+    assert finish_swap(places_in(tmp_path / "real"))
+
+    assert _found(tmp_path / "real") == WHOLE
+    assert not (tmp_path / "real/restoring").exists()
+
+
+def test_what_was_begun_in_a_folder_that_is_another_one_now_is_refused_with_its_name(tmp_path: Path) -> None:
+    then, now = tmp_path / "then", tmp_path / "now"
+    with pytest.raises(Stopped):
+        swap(places_in(_prepared(then)), moves_in(then), fault_hook=_stopped_at(FailPoint.SWAP_BEGUN))
+    then.rename(now)
+    _prepared(then)
+    before = _found(tmp_path)
+
+    with pytest.raises(SwapRefused) as refused:
+        finish_swap(places_in(now))
+
+    assert f"(STORAGE_ROOT was {then}, as it says)" in refused.value.hint
+    assert _found(tmp_path) == before

@@ -197,3 +197,16 @@ def test_a_store_on_whose_way_a_link_lies_is_named_by_either_path(world: Path) -
 
 def test_the_folders_of_a_store_are_those_that_a_restore_moves() -> None:
     assert STORE_FOLDERS == FOLDERS
+
+
+@pytest.mark.parametrize("said", ["W/link/../link/projects", "W/other/projects", "link/projects", "W/li\0nk/projects"])
+def test_what_is_no_other_name_of_the_folder_is_not_taken_for_one(world: Path, said: str) -> None:
+    (world / "link").symlink_to("store")
+    (world / "other").symlink_to("home")
+    places = SwapPlaces(storage_root=world / "store", database_path=world / "store/mail.sqlite3")
+    path = Path(said.replace("W/", f"{world}/"))
+
+    assert places.by_own_name(path) == path
+    assert places.by_own_name(world / "link/projects") == world / "store/projects"
+    with pytest.raises(SwapRefused):
+        places.require_ours([Move(place=path, built=None, kept=world / "store/undo/1/projects")], [])

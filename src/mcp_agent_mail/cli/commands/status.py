@@ -139,12 +139,15 @@ def _ask_elsewhere(report: Report, context: CliContext) -> None:
 
 
 def _is_lost(report: Report, context: CliContext) -> bool:
-    """There is no database here: was there one? What then answers elsewhere is not what is meant."""
+    """There is no database here: was there one, or has something else its name? What then answers elsewhere is not what
+    is meant.
+    """
     from mcp_agent_mail.core.errors import Conflict
+    from mcp_agent_mail.store.engine.migrate import ForeignStore
 
     try:
         context.require_not_lost()
-    except Conflict as lost:
+    except (Conflict, ForeignStore) as lost:
         report |= {"status": "lost", "problem": lost.text}
         return True
     return False

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mcp_agent_mail.cli.context import bad_settings
-from mcp_agent_mail.clients.setup.staged_file import FileBusy, FileNotWritable, staged_alone, staged_at
+from mcp_agent_mail.clients.setup.staged_file import FileNotWritable, staged_alone, staged_at
 from mcp_agent_mail.clients.setup.targets import FileChanged, Target, look_at, replace, require_writable
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import no_fault
@@ -48,7 +48,7 @@ def chosen_path(env_file: Path | None) -> Path:
 
 def write_new(path: Path, text: str) -> None:
     """Write a file for this user alone (0600): whole or not at all, and never over anything. Raises EnvFileThere, and
-    EnvFileUnfit where somebody is writing it.
+    EnvFileUnfit where somebody is writing it, or something is in the way.
     """
     if os.path.lexists(path):
         raise _there(path)
@@ -61,8 +61,8 @@ def write_new(path: Path, text: str) -> None:
             _name(staged_at(path), path)
     except FileExistsError:
         raise _there(path) from None
-    except FileBusy as busy:
-        raise _unchanged(path, busy) from busy
+    except FileNotWritable as unfit:
+        raise _unchanged(path, unfit) from unfit
     sync_path(path.parent)
 
 

@@ -43,7 +43,8 @@ def staged_at(real: Path) -> Path:
 @contextmanager
 def staged_alone(real: Path, *, patience_s: float = PATIENCE_S) -> Iterator[int]:
     """A new, empty file (0600) at `staged_at(real)`, open for writing: no other writer has one until this ends, nor
-    passes this one's off as its own. What is still there then, goes. Raises FileBusy and OSError.
+    passes this one's off as its own. What is still there then, goes. Raises FileBusy, FileNotWritable where a folder
+    has its name, and OSError.
     """
     staged = staged_at(real)
     descriptor = _taken(staged, time.monotonic() + patience_s)
@@ -59,8 +60,8 @@ def staged_alone(real: Path, *, patience_s: float = PATIENCE_S) -> Iterator[int]
 
 
 def remove_left(real: Path) -> None:
-    """What a kill has left beside the file goes; what somebody is writing there stays."""
-    with suppress(FileNotFoundError, FileBusy):
+    """What a kill has left beside the file goes; what somebody is writing there stays, and a folder."""
+    with suppress(FileNotFoundError, FileNotWritable):
         _remove_unless_held(staged_at(real))
 
 
@@ -82,8 +83,13 @@ def _taken(staged: Path, until: float) -> int:
 
 
 def _remove_unless_held(staged: Path) -> None:
-    """Raises FileBusy, FileNotFoundError and OSError. No link, folder or the like is ever a writer's."""
-    if not stat.S_ISREG(staged.lstat().st_mode):
+    """Raises FileBusy, FileNotWritable for a folder, which none of ours has left, FileNotFoundError and OSError. No
+    link, FIFO or the like is ever a writer's.
+    """
+    mode = staged.lstat().st_mode
+    if stat.S_ISDIR(mode):
+        raise _folder_in_the_way(staged)
+    if not stat.S_ISREG(mode):
         staged.unlink()
         return
     try:
@@ -122,5 +128,13 @@ def _busy(staged: Path) -> FileBusy:
         f"another command is writing it, in {staged}",
         hint="Run the same command again once that one has ended. If none runs, remove what it has left: "
         f"rm {shlex.quote(str(staged))}",
+        data={"path": str(staged)},
+    )
+
+
+def _folder_in_the_way(staged: Path) -> FileNotWritable:
+    return FileNotWritable(
+        f"the folder {staged} is in the way: its new content is written under that name first",
+        hint=f"See what is in it (ls -la {shlex.quote(str(staged))}), move it away, and run the same command again.",
         data={"path": str(staged)},
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import stat
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Conflict
@@ -26,7 +28,8 @@ class DatabaseLost(Conflict):
 def require_database(storage_root: Path, database_path: Path) -> None:
     """Raise DatabaseLost where archives lie in `storage_root` and there is no database to them, nothing or a file that
     is none, and RestoreUnfinished where a store was to be made and is not; a store that has not begun yet passes.
-    Whoever opens a store that may be new asks this under its lock.
+    Raises ForeignStore where a folder, a FIFO, a socket or a ring of links has the database's name. Whoever opens a
+    store that may be new asks this under its lock.
 
     One that is being put in place just now is not lost.
     """
@@ -42,6 +45,7 @@ def require_database(storage_root: Path, database_path: Path) -> None:
         )
     archive = _find_archive(storage_root / PROJECTS_FOLDER)
     if archive is None:
+        _require_file(database_path)
         return
     is_there = database_path.is_file() and database_path.stat().st_size
     what = f"{database_path} is no SQLite database" if is_there else f"There is no database at {database_path}"
@@ -51,6 +55,21 @@ def require_database(storage_root: Path, database_path: Path) -> None:
         f"{storage_root / PROJECTS_FOLDER} away.",
         data={"database": str(database_path), "archive": str(archive)},
     )
+
+
+def _require_file(database_path: Path) -> None:
+    try:
+        mode = database_path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as failed:
+        if failed.errno != errno.ELOOP:
+            raise
+        mode = 0
+    if not stat.S_ISREG(mode):
+        from mcp_agent_mail.store.engine.migrate import require_ours  # noqa: PLC0415  # SQLite, for a refusal alone
+
+        require_ours(database_path)
 
 
 def _find_archive(folder: Path) -> Path | None:

@@ -7,6 +7,7 @@ client to see the answer.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from typing import Any
 
 from uvicorn.config import Config
@@ -42,6 +43,7 @@ class ConnectionEnd(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
         room: ConnectionLimiter,
+        mcp_paths: Collection[str] = (),
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.held_bytes = 0
@@ -50,6 +52,7 @@ class ConnectionEnd(HttpToolsProtocol):
         """Of requests that are complete, until their calls have ended: answered, or not."""
         self._running: RequestResponseCycle | None = None
         self._room = room
+        self._mcp_paths = mcp_paths
         self._is_reading = False
         """A request has begun and its end has not come."""
         self._is_in_head = True
@@ -186,7 +189,8 @@ class ConnectionEnd(HttpToolsProtocol):
         headers = self.server_state.default_headers
         # Without a first byte of a request there is no target yet, whatever uvicorn declares.
         target: bytes = getattr(self, "url", b"")
-        self.transport.write(http_refusals.refusal_answer(status, detail, headers, target=target))
+        answer = http_refusals.refusal_answer(status, detail, headers, target=target, mcp_paths=self._mcp_paths)
+        self.transport.write(answer)
 
     def _drop(self, data: bytes) -> None:
         self._dropped_bytes += len(data)

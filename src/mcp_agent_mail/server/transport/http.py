@@ -132,11 +132,11 @@ class HttpApp:
         self._endpoints = options.endpoints
         self._doors = options.doors
         self.bound_waiters = options.bound_waiters
-        self._mcp_paths = both_forms((*MCP_PATHS, options.http_path))
+        self.mcp_paths = both_forms((*MCP_PATHS, options.http_path))
         routes = {path: served.path_class for path, served in options.routes.items()}
-        self.paths = PathTable(self._mcp_paths, {**routes, **(PAGES if options.pages else {})})
+        self.paths = PathTable(self.mcp_paths, {**routes, **(PAGES if options.pages else {})})
         self._pages = options.pages
-        self._discovery = Discovery(options.sign_in, self._mcp_paths)
+        self._discovery = Discovery(options.sign_in, self.mcp_paths)
         self._is_ready = is_ready
         self._log_requests = options.log_requests
         self._reads_trace = options.reads_trace

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 import orjson
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from mcp_agent_mail.core.settings.mcp_paths import MCP_PATHS
 from mcp_agent_mail.server.edge.browsers import ALWAYS
 from mcp_agent_mail.server.rendering.responses import refusal_for_mcp
 from mcp_agent_mail.server.transport.connection_limits import LimitReached
+from mcp_agent_mail.server.transport.request_target import path_of
 
 MAX_HEADERS = 100
 MAX_HEADERS_BYTES = 32 * 1024
@@ -39,18 +39,24 @@ UNKNOWN_CODING = Refusal(501, "Of transfer codings chunked alone is read, once."
 OTHER_HOST = Refusal(400, "The target names another host than Host does.", LimitReached.MALFORMED)
 NO_REQUEST = Refusal(400, "This is no HTTP/1.1 request.", LimitReached.MALFORMED)
 
-_MCP_TARGETS = frozenset(path.encode() for path in MCP_PATHS)
 _MAY_REPEAT = frozenset({408, 503})
 """Of a request that was not complete, or not begun."""
 
 
 def refusal_answer(
-    status: int, detail: str, default_headers: Iterable[tuple[bytes, bytes]], *, target: bytes = b""
+    status: int,
+    detail: str,
+    default_headers: Iterable[tuple[bytes, bytes]],
+    *,
+    target: bytes = b"",
+    mcp_paths: Collection[str] = (),
 ) -> bytes:
-    """The whole answer, after which the connection is closed. `target` is what was asked for, as far as it was read."""
+    """The whole answer, after which the connection is closed. `target` is what was asked for, as far as it was read; at
+    each of `mcp_paths` MCP is spoken, and a refusal is an error of it.
+    """
     may_repeat = status in _MAY_REPEAT
     value = {"detail": f"{detail} Nothing was done; send it again." if may_repeat else detail}
-    is_mcp = target.partition(b"?")[0].rstrip(b"/") in _MCP_TARGETS
+    is_mcp = path_of(target) in mcp_paths
     body = orjson.dumps(refusal_for_mcp(status, value) if is_mcp else value)
     retry = b"retry-after: 1\r\n" if may_repeat else b""
     return (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
@@ -47,8 +48,9 @@ class BoundedHttp(ConnectionEnd):
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
         room: ConnectionLimiter,
+        mcp_paths: Collection[str] = (),
     ) -> None:
-        super().__init__(config, server_state, app_state, _loop, room=room)
+        super().__init__(config, server_state, app_state, _loop, room=room, mcp_paths=mcp_paths)
         self._is_blocked = False
         self._is_held_up = False
         """The next request waits until the client has taken an answer."""

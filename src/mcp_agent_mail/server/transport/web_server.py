@@ -61,10 +61,11 @@ class WebServer(uvicorn.Server):
         self._room = room or ConnectionLimiter(monotonic)
         app.bound_streams(min(MAX_STREAMS, self._room.size.connections // _STREAMS_PART))
         app.bound_waiters(most_waiters(self._room.size.connections))
+        protocol = partial(ClosingHttp, room=self._room, mcp_paths=app.mcp_paths)
         super().__init__(
             uvicorn.Config(
                 app,
-                http=partial(ClosingHttp, room=self._room),  # type: ignore[arg-type]  # called with the rest
+                http=protocol,  # type: ignore[arg-type]  # called with the rest
                 ws="none",
                 lifespan="off",
                 log_config=None,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 from pathlib import Path
 
-from mcp_agent_mail.core.plain_files import open_ordinary
+from mcp_agent_mail.core.plain_files import NO_ORDINARY_FILE, open_ordinary
 from mcp_agent_mail.domain.own_files import is_sqlite
 
-_NO_FILE = (errno.EINVAL, errno.ENXIO)
-"""A FIFO or a device, and a socket."""
 _ENOUGH = 100
 """The header of a database; less of it tells as well."""
 
@@ -19,9 +16,9 @@ def is_sqlite_file(path: Path) -> bool:
     try:
         with open(open_ordinary(path), "rb") as file:  # noqa: PTH123  # of a descriptor
             return is_sqlite(file.read(_ENOUGH))
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as unfit:
-        if unfit.errno not in _NO_FILE:
+        if unfit.errno not in NO_ORDINARY_FILE:
             raise
         return False

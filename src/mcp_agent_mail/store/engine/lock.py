@@ -23,7 +23,13 @@ from typing import Self
 
 from mcp_agent_mail.core.clock import Clock, iso, system_clock
 from mcp_agent_mail.core.errors import Unavailable
-from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
+from mcp_agent_mail.core.plain_files import (
+    UnfitFile,
+    read_plain,
+    real_path,
+    require_lock_place,
+    require_no_folder,
+)
 from mcp_agent_mail.core.private_files import replace_private
 from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, Owner, owner_by, told_owner
 from mcp_agent_mail.store.engine.database_files import beside, rebuilt_aside, remove_unfinished
@@ -46,7 +52,8 @@ class StoreLock:
     """`with StoreLock(storage_root, database_path) as lock:` owns the store, or raises StoreInUse.
 
     Whoever owns it finds it whole: a swap that was interrupted is finished first (SwapUnfinished if it cannot be,
-    SwapRefused if it is none of ours), and no part of it leads where somebody else has put it (ForeignLink).
+    SwapRefused if it is none of ours), and no part of it leads where somebody else has put it (ForeignLink). What is no
+    file in the place of a lock is UnfitPlace.
 
     A database that lies elsewhere is locked there too: another STORAGE_ROOT may name it as well.
     """
@@ -55,7 +62,7 @@ class StoreLock:
         self._storage_root = storage_root
         self._swap_places = SwapPlaces(storage_root=storage_root, database_path=database_path)
         self._places = [(storage_root / LOCK_FILE, storage_root / OWNER_FILE)]
-        database = database_path.resolve()
+        database = self._database = Path(real_path(str(database_path)))
         if database.parent != storage_root.resolve():
             lock_file = beside(database, ".lock")
             self._places.append((lock_file, beside(lock_file, ".json")))
@@ -70,16 +77,18 @@ class StoreLock:
             require_own_links(self._storage_root)
             for number, (lock_file, owner_file) in enumerate(self._places):
                 lock_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                require_lock_place(lock_file, follow=False)
                 _take(lock_file, owner_file, taken)
                 if number == 0:
                     _take_folder(self._storage_root, owner_file, taken)
+                require_no_folder(owner_file)
                 owner_file.unlink(missing_ok=True)  # Of one that was killed: nobody is at its address any more.
                 taken.callback(owner_file.unlink, missing_ok=True)
             reset = noted_reset(self._swap_places.journal)
             if finish_swap(self._swap_places):
                 _tell_of_finished(reset)
             # What a rebuild left that was stopped: nobody has use for it.
-            remove_unfinished(rebuilt_aside(self._swap_places.database_path.resolve()))
+            remove_unfinished(rebuilt_aside(self._database))
             self._started = iso(self._clock())
             self._note(url=None)
             self._held = taken.pop_all()

@@ -7,7 +7,6 @@ a file of another program is not touched. Before a migration changes a store, a 
 
 from __future__ import annotations
 
-import errno
 import os
 import sqlite3
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.ids import new_store_id
-from mcp_agent_mail.core.plain_files import open_ordinary
+from mcp_agent_mail.core.plain_files import NO_ORDINARY_FILE, open_ordinary, real_path
 from mcp_agent_mail.domain.own_files import APPLICATION_ID, is_database, is_sqlite
 from mcp_agent_mail.store.engine.connection import add_functions, open_reading
 from mcp_agent_mail.store.engine.database_files import (
@@ -84,9 +83,9 @@ def migrate(path: Path, *, fault_hook: FaultHook, migrations: Sequence[Migration
 
     Raises StoreRefused. Stopped anywhere, it leaves the store before or after a migration, never between.
     """
-    path = path.resolve()
+    path = Path(real_path(str(path)))
     wanted = shipped_migrations() if migrations is None else migrations
-    if not path.exists() or (path.is_file() and path.stat().st_size == 0):
+    if not os.path.lexists(path) or (path.is_file() and path.stat().st_size == 0):
         _create(path, wanted, fault_hook)
         return
     require_ours(path)
@@ -144,7 +143,7 @@ def require_ours(path: Path) -> None:
         with open(open_ordinary(path), "rb") as file:  # noqa: PTH123  # of a descriptor
             header = file.read(_HEADER_BYTES)
     except OSError as unfit:
-        if unfit.errno != errno.EINVAL:
+        if unfit.errno not in NO_ORDINARY_FILE:
             raise
         header = b""
     if is_database(header):

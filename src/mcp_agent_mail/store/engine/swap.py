@@ -87,7 +87,7 @@ def finish_swap(places: SwapPlaces, *, fault_hook: FaultHook = no_fault) -> bool
     SwapRefused for a journal that names anything but this store's own parts, and touches nothing.
     """
     journal = places.journal
-    found = _read_journal(journal)
+    found = _read_journal(places)
     if found is None:
         journal.with_name(f"{journal.name}.new").unlink(missing_ok=True)
         return False
@@ -217,7 +217,8 @@ def _write_journal(places: SwapPlaces, written: _Journal) -> None:
         raise
 
 
-def _read_journal(journal: Path) -> _Journal | None:
+def _read_journal(places: SwapPlaces) -> _Journal | None:
+    journal = places.journal
     try:
         content = read_plain(str(journal), _MAX_JOURNAL_BYTES, follow=False)
         if content is None:
@@ -225,18 +226,22 @@ def _read_journal(journal: Path) -> _Journal | None:
         found = json.loads(content)
         if found["version"] != _VERSION:
             raise _unfinished(journal, f"it is of version {found['version']}, of another version of this program")
-        leftovers = [Path(path) for path in found["leftovers"]]
-        return _Journal(moves=list(_moves(found["moves"])), leftovers=leftovers)
+        leftovers = [places.by_own_name(Path(path)) for path in found["leftovers"]]
+        return _Journal(moves=list(_moves(found["moves"], places)), leftovers=leftovers)
     except (UnfitFile, ValueError, KeyError, TypeError, RecursionError) as unreadable:
         raise _unfinished(journal, f"it cannot be read: {unreadable}") from unreadable
 
 
-def _moves(listed: Sequence[dict[str, str | None]]) -> Iterator[Move]:
+def _moves(listed: Sequence[dict[str, str | None]], places: SwapPlaces) -> Iterator[Move]:
     for one in listed:
         place, built, kept = one["place"], one["built"], one["kept"]
         if not place or not kept:
             raise ValueError("a place without a name")
-        yield Move(place=Path(place), built=Path(built) if built else None, kept=Path(kept))
+        yield Move(
+            place=places.by_own_name(Path(place)),
+            built=places.by_own_name(Path(built)) if built else None,
+            kept=places.by_own_name(Path(kept)),
+        )
 
 
 def _unfinished(journal: Path, why: str) -> SwapUnfinished:

@@ -10,11 +10,13 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.plain_files import UnfitFile, real_path
 from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.domain.own_files import DATABASE_FILE, RESTORING
 from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, KEPT_FOLDER, REBUILT_ENDING, UNDO_FOLDER
@@ -74,7 +76,8 @@ class SwapPlaces:
         for move in moves:
             shape = next(filter(None, map(self._move.fullmatch, self._spelt_move(move))), None)
             if shape is None:
-                raise self._refused(move.place, f"{move.place}, {move.built} and {move.kept} are no such three places")
+                why = f"{move.place}, {move.built} and {move.kept} are no such three places"
+                raise self._refused(move.place, why, begun_in=self._begun_in(move))
             if move.built is not None:
                 self._require_real(move.built, is_folder=shape["folder"] is not None)
         for path in leftovers:
@@ -82,6 +85,20 @@ class SwapPlaces:
                 raise self._refused(path, f"{path} is nothing that a swap leaves over")
         for path in (*(path for move in moves for path in move.paths), *leftovers):
             self._require_no_link(path)
+
+    def by_own_name(self, path: Path) -> Path:
+        """The same place below the store's folder or the database's as it is called itself, where `path` has another
+        name of that very folder: of a link that led there, say, when the swap began. Others stay as they are.
+        """
+        own = (*self._roots, *self._beside)
+        if not path.is_absolute() or ".." in path.parts or any(path.is_relative_to(folder) for folder in own):
+            return path
+        for named in reversed(path.parents):
+            for folder in own:
+                with suppress(OSError, ValueError):
+                    if named.samefile(folder):
+                        return folder.resolve() / path.relative_to(named)
+        return path
 
     def is_own_way(self, folder: Path) -> bool:
         """Is it the store's folder or the database's, by whatever name, so that its owner may have it be a link?"""
@@ -93,15 +110,19 @@ class SwapPlaces:
         return frozenset({self.storage_root, self.storage_root.resolve()})
 
     @cached_property
+    def _resolved(self) -> Path:
+        return Path(real_path(str(self.database_path)))
+
+    @cached_property
     def _beside(self) -> frozenset[Path]:
         """The folders that the database lies in, if that is not the store's own."""
-        resolved = self.database_path.resolve()
+        resolved = self._resolved
         found = {self.database_path.parent, self.database_path.parent.resolve(), resolved.parent}
         return frozenset(path for path in found if path.resolve() != self.storage_root.resolve())
 
     @cached_property
     def _name(self) -> str:
-        names = {self.database_path.name, self.database_path.resolve().name}
+        names = {self.database_path.name, self._resolved.name}
         return f"(?:{'|'.join(map(re.escape, sorted(names)))})"
 
     @cached_property
@@ -126,6 +147,15 @@ class SwapPlaces:
     @cached_property
     def _leftover(self) -> re.Pattern[str]:
         return re.compile(f"root/(?:{_ASIDE})|root/{_UNDO}/{self._name}{_END}|beside/{self._name}{_UNDO_ENDING}{_END}")
+
+    def _begun_in(self, move: Move) -> Path | None:
+        """The STORAGE_ROOT of which all that would be a move, were the store there; None where there is no such."""
+        for folder in move.place.parents:
+            there = SwapPlaces(storage_root=folder, database_path=folder / self.database_path.name)
+            with suppress(OSError, ValueError, RuntimeError, UnfitFile):  # It may be any text.
+                if any(map(there._move.fullmatch, there._spelt_move(move))):
+                    return folder
+        return None
 
     def _spelt_move(self, move: Move) -> Iterator[str]:
         for place in self._spelt(move.place):
@@ -166,13 +196,14 @@ class SwapPlaces:
         if not (stat.S_ISDIR(mode) if is_folder else stat.S_ISREG(mode)):
             raise self._refused(built, f"{built}, which was built, is not a {'folder' if is_folder else 'file'} itself")
 
-    def _refused(self, path: Path, why: str) -> SwapRefused:
+    def _refused(self, path: Path, why: str, *, begun_in: Path | None = None) -> SwapRefused:
+        then = "" if begun_in is None else f" (STORAGE_ROOT was {ascii(str(begun_in))[1:-1]:.{_SHOWN}}, as it says)"
         return SwapRefused(
             f"{self.journal} says what is to be moved and removed, and not all of that is the store's own: "
             f"{ascii(why)[1:-1]:.{_SHOWN}}. Nothing was touched.",
             hint="If you have this folder from somebody else, use it for nothing: restore a backup of your own. If a "
             "restore or rebuild of yours was interrupted here, let STORAGE_ROOT and DATABASE_URL be what they were "
-            "then, with real folders below them, and run the command again. A link of your own that a restore has put "
-            "aside is not gone back to: put what it leads to in its place first.",
+            f"then{then}, with real folders below them, and run the command again. A link of your own that a restore "
+            "has put aside is not gone back to: put what it leads to in its place first.",
             data={"journal": str(self.journal), "path": ascii(str(path))[1:-1]},
         )

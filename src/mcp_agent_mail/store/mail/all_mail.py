@@ -87,7 +87,7 @@ class HumanCopy(NamedTuple):
     project_id: ProjectId
     read_ts: Micros | None
     ack_ts: Micros | None
-    ack_required: bool
+    ack_required: int
 
 
 class HumanMail(NamedTuple):
@@ -186,4 +186,4 @@ class AllMail:
     def copies_of_person(self, message_ids: Collection[MessageId]) -> list[HumanCopy]:
         """The copies of those messages that came to a `Human`, of whatever project, withdrawn ones too."""
         rows = (self._connection.execute(_COPIES, (one, MOST_COPIES)).fetchall() for one in message_ids)
-        return [HumanCopy(*row[:4], bool(row[4])) for found in rows for row in found]
+        return [HumanCopy._make(row) for found in rows for row in found]
