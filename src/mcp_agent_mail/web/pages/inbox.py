@@ -26,7 +26,7 @@ class UnfitFilter(InvalidInput):
     """A term of the filter that nobody knows, or a value that it does not take."""
 
 
-class NotYourFilter(PermissionDenied):
+class OperatorsFilter(PermissionDenied):
     """What somebody has read who is not the one that asks."""
 
 
@@ -103,7 +103,7 @@ async def inbox(page: PageContext) -> PageAnswer:
     before = _before(page.request.asked("before"))
     if terms.is_unread or terms.needs_ack:
         if not page.caller.is_operator:
-            raise NotYourFilter(
+            raise OperatorsFilter(
                 "is:unread and needs:ack ask for mail to Human, which is the operator's.", hint="Sign in by am web."
             )
         listed = await _to_person(page, terms, before)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from mcp_agent_mail.core.errors import InvalidInput
 
 
-class UnfitPlace(InvalidInput):
+class UnfitPageNumber(InvalidInput):
     """What stands in an address where a place in a list should."""
 
 
 def page_number(text: str) -> int | None:
-    """None where nothing is said. Raises UnfitPlace."""
+    """None where nothing is said. Raises UnfitPageNumber."""
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and 0 < len(text) < 16):
-        raise UnfitPlace(f"{text!r:.50} is no place in a list.", hint="Go on by the link at the end of the list.")
+        raise UnfitPageNumber(f"{text!r:.50} is no place in a list.", hint="Go on by the link at the end of the list.")
     return int(text)
