@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.server.pages.endpoint import PAGES
 from mcp_agent_mail.server.rest.endpoint import MOUNT
 from mcp_agent_mail.server.rest.routes import ROUTES
 from tests.auth.cells import Tally, ask_kind
@@ -36,7 +37,8 @@ Told = Callable[[str, object], None]
 async def test_every_tool_resource_and_route_of_the_running_server_is_in_the_table(tmp_path: Path) -> None:
     async with open_server(tmp_path) as server:
         tools, resources = server.services.tools.specs(), server.services.resources.specs()
-        listed = set(server.app.paths.listed()) - {MOUNT}
+        # Pages by role, whole: tests/server/pages/test_readers.py.
+        listed = set(server.app.paths.listed()) - {MOUNT, *PAGES}
 
     assert {spec.name for spec in tools} == set(TOOLS)
     assert {spec.uri for spec in resources} == RESOURCES
