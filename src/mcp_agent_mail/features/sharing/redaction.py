@@ -122,12 +122,24 @@ _PASSED_OVER = (
     re.compile(rf"[*~`\\{_UNSEEN}]"),
     # An underscore opens emphasis where it follows a mark; many keys hold some of their own.
     re.compile(rf"[*~`\\{_UNSEEN}]|(?<![A-Za-z0-9])_+|_+(?![A-Za-z0-9])"),
+    # Of a link its words alone.
+    re.compile(rf"[*~`\\\[{_UNSEEN}]|\]\([^)\s]{{0,500}}\)"),
 )
 """What is thought away, look by look."""
 
 _HOMES = re.compile(
     r"(?<![\w.~/-])(?:/(?:home|Users)/[^/\s\"'`<>]{1,64}|/root(?![\w-]))|[A-Za-z]:\\+Users\\+[^\\\s\"'`<>]{1,64}"
 )
+
+
+_BETWEEN = re.compile(f"(?<=[!-~])[{_UNSEEN}]+(?=[!-~])")
+
+
+def without_unseen(text: str) -> str:
+    """`text` without characters that have no shape, where they stand between letters of ASCII: words of other scripts,
+    and emoji, need theirs.
+    """
+    return text if text.isascii() else _BETWEEN.sub("", text)
 
 
 class Redactor:
@@ -141,7 +153,7 @@ class Redactor:
             if path.strip("/")
         ]
 
-    def text(self, text: str) -> str:
+    def text(self, text: str, *, is_counted: bool = True) -> str:
         """`text` without secrets, and without directories of this machine. Again on its own answer it changes
         nothing.
         """
@@ -150,7 +162,8 @@ class Redactor:
             spans = _merged(chain.from_iterable(_spans(shown, passed) for passed in _PASSED_OVER))
             if not spans:
                 break
-            self.counts.update(kind for _, _, kind in spans)
+            if is_counted:
+                self.counts.update(kind for _, _, kind in spans)
             shown = _replaced(shown, spans)
         return self._without_places(shown)
 

@@ -104,9 +104,11 @@ class SharingService:
             )
         return SharedMail(preset=wish.preset, projects=[self._shared(one, wish.preset) for one in found])
 
-    def body(self, message_id: MessageId) -> str:
-        """The body of a message of `collect`, redacted."""
-        return self.redactor.text(self._view.messages.bodies([message_id]).get(message_id, ""))
+    def written_body(self, message_id: MessageId) -> str:
+        """The body of a message of `collect` as it was written. Not redacted: what of it is seen, and so what is a
+        secret, shows only once Markdown was read. Whoever shows it redacts it by `redactor`.
+        """
+        return self._view.messages.bodies([message_id]).get(message_id, "")
 
     def content(self, one: SharedAttachment) -> SharedContent:
         """What of an attachment of `collect` is given away: images and text. What may hold secrets that cannot be

@@ -101,7 +101,7 @@ class BundlePages:
     ) -> Iterator[BundleFile]:
         body = None
         if self._mail.preset is not SharedPreset.STRICT:
-            body = shown_body(self._service.body(message.id), self._service.redactor)
+            body = shown_body(self._service.written_body(message.id), self._service.redactor)
         self._index.add(message, project.name, "" if body is None else body.text)
         attachments = []
         for one in message.attachments:
