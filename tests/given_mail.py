@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from mcp_agent_mail.archive.attachments import AttachmentFiles
 from mcp_agent_mail.archive.contents import Contents
@@ -24,6 +25,22 @@ from tests.archive_harness import ArchiveHarness, open_archive_harness
 from tests.stored_contents import keep_content
 
 
+@dataclass(frozen=True, kw_only=True)
+class Letter:
+    """From BlueLake unless it has a `sender`. `held`: every copy of it."""
+
+    sender: Agent | None = None
+    bcc: Sequence[Agent] = ()
+    held: bool = False
+    subject: str = "Plan"
+    body: str = "body"
+    thread: str | None = None
+    topic: str | None = None
+    attachments: Sequence[Attachment] = ()
+    is_private: bool = False
+    is_system: bool = False
+
+
 @dataclass
 class GivenMail:
     """`app` at /code/wares/app has BlueLake and RedStone, `lib` at /code/wares/lib has QuietFox."""
@@ -35,48 +52,31 @@ class GivenMail:
     red: Agent
     fox: Agent
 
-    def send(
-        self,
-        to: Sequence[Agent],
-        *,
-        sender: Agent | None = None,
-        cc: Sequence[Agent] = (),
-        bcc: Sequence[Agent] = (),
-        held: bool = False,
-        subject: str = "Plan",
-        body: str = "body",
-        thread: str | None = None,
-        topic: str | None = None,
-        attachments: Sequence[Attachment] = (),
-        is_private: bool = False,
-        is_system: bool = False,
-    ) -> Message:
-        """As the store does it, without the checks of a send."""
-        sender = sender or self.blue
+    def send(self, to: Sequence[Agent], **fields: Any) -> Message:
+        """A letter with these fields, as the store does it, without the checks of a send."""
+        letter = Letter(**fields)
+        sender = letter.sender or self.blue
         new = NewMessage(
             sender=sender,
             project=self.project_of(sender),
-            thread_id=thread,
-            topic=topic,
-            subject=subject,
-            body_md=body,
+            thread_id=letter.thread,
+            topic=letter.topic,
+            subject=letter.subject,
+            body_md=letter.body,
             importance=Importance.NORMAL,
             ack_required=False,
             reply_to=None,
-            attachments=tuple(attachments),
-            is_private=is_private,
-            is_system=is_system,
+            attachments=tuple(letter.attachments),
+            is_private=letter.is_private,
+            is_system=letter.is_system,
         )
-        kinds = ((RecipientKind.TO, to), (RecipientKind.CC, cc), (RecipientKind.BCC, bcc))
+        held_code = "contact_required" if letter.held else None
         recipients = [
-            NewRecipient(
-                agent=agent, project=self.project_of(agent), kind=kind, held_code="contact_required" if held else None
-            )
-            for kind, agents in kinds
+            NewRecipient(agent=agent, project=self.project_of(agent), kind=kind, held_code=held_code)
+            for kind, agents in ((RecipientKind.TO, to), (RecipientKind.BCC, letter.bcc))
             for agent in agents
         ]
-        tx = self.harness.tx
-        message, _ = tx.messages.add(new, recipients, self.harness.clock())
+        message, _ = self.harness.tx.messages.add(new, recipients, self.harness.clock())
         return message
 
     def project_of(self, agent: Agent) -> Project:
@@ -101,7 +101,7 @@ class GivenMail:
         """Of `app` where no project is named."""
         wish = ShareWish(project_keys=projects or (self.app.human_key,), threads=threads, preset=preset)
         with self.service() as service:
-            pages = BundlePages(service, service.collect(wish), progress=lambda done, total: None)
+            pages = BundlePages(service, service.collect(wish), progress=_silent)
             return export_bundle(
                 target,
                 pages.files(),
@@ -124,6 +124,10 @@ def open_given_mail(root: Path) -> Iterator[GivenMail]:
         yield GivenMail(harness, app, lib, *agents)
 
 
+def _silent(done: int, total: int) -> None:
+    assert done <= total
+
+
 def human_of(given: GivenMail) -> Agent:
     found = given.harness.tx.agents.find_by_name(given.app.id, "Human")
     assert found is not None
@@ -132,9 +136,6 @@ def human_of(given: GivenMail) -> Agent:
 
 
 def all_text(folder: Path) -> str:
-    """Every byte of every file, and the names."""
-    return "\n".join(
-        f"{path}\n{path.read_bytes().decode('utf-8', 'replace')}"
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    )
+    """Every byte of every file that has mail in it, and the names."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.parent.name != "assets"]
+    return "\n".join(f"{path.relative_to(folder)}\n{path.read_bytes().decode('utf-8', 'replace')}" for path in files)

@@ -75,7 +75,10 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._break(tag)
         if tag == "span":
-            self._spans.append(("class", "host") in attrs)
+            is_host = ("class", "host") in attrs
+            self._spans.append(is_host)
+            if is_host and self.parts and self.parts[-1] == " ":
+                self.parts.pop()
         self.said += [value for name, value in attrs if name in _SAID and value]
 
     def handle_endtag(self, tag: str) -> None:
