@@ -46,7 +46,7 @@ def _as_html(markdown: str) -> ShownBody:
 
 def _as_text(markdown: str) -> ShownBody:
     """Links as their words and where they lead, entities as what they mean."""
-    said = [match["target"] for match in _LINK.finditer(markdown)]
+    said = [unescape(match["target"]) for match in _LINK.finditer(markdown)]
     text = unescape(_LINK.sub(lambda match: match["words"], markdown))
     return ShownBody(html=None, text=visible("\n".join((text, *said))))
 
