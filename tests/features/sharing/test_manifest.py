@@ -7,7 +7,7 @@ import pytest
 from mcp_agent_mail.features.sharing.manifest import (
     MANIFEST,
     BundleManifest,
-    UnfitBundle,
+    UnfitManifest,
     digest_of,
     is_own_path,
     read_manifest,
@@ -32,7 +32,7 @@ def test_no_path_leaves_the_folder_or_is_its_manifest(tmp_path: Path, path: str)
         BundleManifest(preset=SharedPreset.STRICT, files={path: digest_of(b"")}).to_bytes()
     )
 
-    with pytest.raises(UnfitBundle):
+    with pytest.raises(UnfitManifest):
         read_manifest(tmp_path)
 
 
@@ -40,7 +40,7 @@ def test_no_path_leaves_the_folder_or_is_its_manifest(tmp_path: Path, path: str)
 def test_what_is_no_manifest_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / MANIFEST).write_bytes(content)
 
-    with pytest.raises(UnfitBundle):
+    with pytest.raises(UnfitManifest):
         read_manifest(tmp_path)
 
 
@@ -48,5 +48,5 @@ def test_a_link_is_no_manifest(tmp_path: Path) -> None:
     (tmp_path / "real").write_bytes(_ONE.to_bytes())
     (tmp_path / MANIFEST).symlink_to("real")
 
-    with pytest.raises(UnfitBundle):
+    with pytest.raises(UnfitManifest):
         read_manifest(tmp_path)

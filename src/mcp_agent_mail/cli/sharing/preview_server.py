@@ -38,7 +38,7 @@ _WITHIN_S = 30
 
 
 class BundleServer(ThreadingHTTPServer):
-    """Listens once it is made. Raises Unavailable where the port is taken, UnfitBundle for what is no bundle."""
+    """Listens once it is made. Raises Unavailable where the port is taken, UnfitManifest for what is no bundle."""
 
     daemon_threads = True
 

@@ -20,7 +20,7 @@ from mcp_agent_mail.features.sharing.manifest import (
     BundleFile,
     BundleManifest,
     FileDigest,
-    UnfitBundle,
+    UnfitManifest,
     digest_of,
     is_own_path,
     read_manifest,
@@ -54,7 +54,7 @@ def export_bundle(
 
     It is built beside its place first. What a manifest of before does not list is never touched: where one of the new
     files would need its place, nothing is changed. Killed in between, the next export goes on. Raises PartOfStore,
-    PlaceTaken, UnfitBundle, TooMuchToShare.
+    PlaceTaken, UnfitManifest, TooMuchToShare.
     """
     target = target.absolute()
     require_outside(storage_root, target, is_made=True)
@@ -94,7 +94,7 @@ def _known(target: Path) -> BundleManifest | None:
         return None
     try:
         return read_manifest(target)[0]
-    except UnfitBundle as unfit:
+    except UnfitManifest as unfit:
         raise PlaceTaken(
             f"{unfit.message} Nothing in it is touched.", hint="Name a folder that is missing or empty."
         ) from unfit

