@@ -39,7 +39,9 @@ def export(
     ] = None,
     json: JsonFlag = False,
 ) -> None:
-    """Make a bundle: static pages of a project's mail, to look through, publish or send.
+    """Make a bundle: static pages of a project's mail.
+
+    To look through, publish or send.
 
     Never in it: tokens, blind copies, held, withdrawn and private mail, System's notices, paths of this machine. What
     looks like a secret becomes REDACTED; read it before you publish it. A bundle of before is brought up to date, and
@@ -82,7 +84,7 @@ def preview(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="A bundle.")],
     port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65_535, help="0: any that is free.")] = 0,
 ) -> None:
-    """Show a bundle in your browser, from this machine to this machine alone, until Ctrl-C."""
+    """Serve a bundle to this machine alone, until Ctrl-C."""
     from mcp_agent_mail.cli.sharing.preview_server import serve_bundle
 
     serve_bundle(given_path(folder, "DIR"), port)
@@ -93,7 +95,10 @@ def keygen(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A new file; the public key becomes FILE.pub.")],
     json: JsonFlag = False,
 ) -> None:
-    """Make a key to sign bundles with: keep FILE for yourself, give FILE.pub away."""
+    """Make a key to sign bundles with.
+
+    Keep FILE for yourself, and give FILE.pub away.
+    """
     from mcp_agent_mail.features.sharing.signatures import make_keys
 
     private = given_path(file, "FILE")
