@@ -19,6 +19,7 @@ WITHOUT = {
     "completion": "what it prints is the shell's own form",
     "debug report": "it writes a file, which is JSON",
     "facade postal": "it is serve, with a door",
+    "share preview": "it runs until it is stopped, and prints an address",
     "demo": "what it prints is a story to watch",
 }
 

@@ -48,6 +48,7 @@ ENTRIES = {
     "run": Entry(f"{_HERE}.build_slots.run", "Run in a build slot.", CommandSection.SHELL),
     "env": Entry(f"{_HERE}.build_slots.env", "What am run tells.", CommandSection.SHELL),
     "archive": Entry(f"{_HERE}.commands.archives", "See, save, restore Git.", CommandSection.STORE),
+    "share": Entry(f"{_HERE}.sharing.command", "Give mail away as pages.", CommandSection.STORE),
     "doctor": Entry(f"{_HERE}.commands.doctor", "Check, back up, repair.", CommandSection.STORE),
     "debug": Entry(f"{_HERE}.debug.command", "A report for helpers.", CommandSection.STORE),
     "reset": Entry(f"{_HERE}.reset.command", "Empty it, saved first.", CommandSection.STORE),

@@ -159,6 +159,21 @@ class AllMail:
     def _walked(self, sql: str, asked: dict[str, Any]) -> list[MessageHead]:
         return [to_head(row) for row in self._connection.execute(sql, asked)]
 
+    def open_to(self, project_id: ProjectId, *, before: MessageId, limit: int) -> list[MessageHead]:
+        """What every agent of the project may read, wherever it was sent from, newest first; without that of `System`.
+        Below the message `before`, and as far back as there is any.
+        """
+        asked = {
+            "project": project_id,
+            "before": before,
+            "floor": 0,
+            "limit": limit,
+            "is_system": False,
+            "importance": None,
+            "topic_key": None,
+        }
+        return self._walked(_OF_PROJECT, asked)
+
     def owed_by_person(self, limit: int, before: MessageId) -> list[HumanMail]:
         """Mail to `Human`, of whatever project, whose acknowledgement is owed; newest first."""
         return self._to_person(_OWED_BY_PERSON, limit, before)

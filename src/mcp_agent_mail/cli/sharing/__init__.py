@@ -1,0 +1,1 @@
+"""`am share`: mail that is given away as a folder of pages."""

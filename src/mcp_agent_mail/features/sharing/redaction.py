@@ -1,0 +1,244 @@
+"""What a secret looks like in mail that is given away, and what stands in its place.
+
+Each form is looked for in the text as it is, and without what Markdown and invisible characters put between its parts.
+It finds forms, not meanings: a password told in a sentence of one's own is not one of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from mcp_agent_mail.core.ids import TOKEN_PREFIXES
+
+REDACTED = "REDACTED"
+"""In place of a secret: letters alone, so that links and code around it stay what they are."""
+
+HOME = "~"
+_NAMED = (
+    r"(?:passw(?:or)?d|passphrase|passwd|pwd|secret|token(?!s\b)|credential|cookie|dsn|session[_ -]?id|otp"
+    r"|(?:api|access|private|secret|account|auth|encryption|signing|shared|master|license|service)[_ -]?key"
+    r"|connection[_ -]?string)"
+)
+_QUOTED = r'"(?:[^"\\\n]|\\.){1,2000}"|' + r"'(?:[^'\\\n]|\\.){1,2000}'|`[^`\n]{1,2000}`"
+_VALUE = rf"(?=[*_~]{{0,4}}[^\s*_~])(?P<secret>{_QUOTED}|\S{{1,4000}})"
+_CLOSING = ")]}>,.;:!?|\"'`"
+
+
+@dataclass(frozen=True, slots=True)
+class SecretForm:
+    """`needles`: without any of them, in small letters, a text has none. What is replaced is the group `secret`, or
+    all.
+    """
+
+    kind: str
+    needles: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+def _key(*needles: str, form: str) -> SecretForm:
+    return SecretForm("provider key", tuple(one.lower() for one in needles), re.compile(form))
+
+
+SECRET_FORMS = (
+    SecretForm(
+        "private key",
+        ("private key", "-key-file"),
+        re.compile(
+            r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+            r"(?:[\s\S]{0,20000}?-----END [^-\n]{0,60}-----|[\s\S]{0,20000})"
+            r"|PuTTY-User-Key-File-\d[\s\S]{0,20000}"
+        ),
+    ),
+    SecretForm("jwt", ("eyj",), re.compile(r"eyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*){0,3}")),
+    SecretForm(
+        "password in a URL",
+        ("://",),
+        re.compile(r"(?i)[a-z][a-z0-9+.-]{1,20}://(?:[^\s/?#@:]{0,200}:(?P<secret>[^\s/]{1,500})|[^\s/?#@:]{16,500})@"),
+    ),
+    SecretForm(
+        "webhook",
+        ("hooks.slack.com", "/api/webhooks/", "webhook.office.com"),
+        re.compile(
+            r"(?i)(?:hooks\.slack\.com/(?:services|workflows|triggers)|discord(?:app)?\.com/api/webhooks"
+            r"|webhook\.office\.com)/(?P<secret>[^\s\"'`<>)]{8,})"
+        ),
+    ),
+    SecretForm(
+        "token of this program",
+        TOKEN_PREFIXES,
+        re.compile(rf"(?:{'|'.join(map(re.escape, TOKEN_PREFIXES))})[\w-]{{12,}}"),
+    ),
+    _key("sk-", form=r"(?<![A-Za-z0-9])sk-[\w-]{16,}"),
+    _key("_live_", "_test_", form=r"(?<![A-Za-z0-9])[srp]k_(?:live|test)_\w{8,}"),
+    _key("whsec_", form=r"whsec_[\w+/=-]{12,}"),
+    _key("ghp_", "gho_", "ghu_", "ghs_", "ghr_", form=r"gh[pousr]_\w{16,}"),
+    _key("github_pat_", form=r"github_pat_\w{16,}"),
+    _key("gl", form=r"gl(?:pat|dt|ptt|rt|rtr|soat|cbt|ft|imt|agent|oas|ffct)-[\w.-]{12,}"),
+    _key("xox", "xapp-", form=r"(?:xox[a-z](?:\.xox[a-z])?|xapp)-[\w-]{8,}"),
+    _key("akia", "asia", "abia", "acca", form=r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}"),
+    _key("aiza", form=r"AIza[\w-]{28,}"),
+    _key("ya29.", "gocspx-", "1//0", form=r"(?:ya29\.|GOCSPX-|1//0)[\w-]{16,}"),
+    _key(
+        "npm_", "hf_", "gsk_", "xai-", "r8_", "pplx-", form=r"(?<![A-Za-z0-9])(?:npm_|hf_|gsk_|xai-|r8_|pplx-)\w{16,}"
+    ),
+    _key("pypi-", "testpypi-", form=r"pypi-[\w-]{16,}"),
+    _key("dckr_", "do", form=r"(?:dckr_(?:pat|oat)_|do[opr]_v1_)[\w-]{16,}"),
+    _key("sg.", form=r"SG\.[\w-]{12,}\.[\w-]{12,}"),
+    _key("ac", "sk", form=r"(?<![A-Za-z0-9])(?:SK|AC)[0-9a-f]{32}"),
+    _key(":", form=r"(?<![A-Za-z0-9])\d{8,10}:[\w-]{32,}"),
+    _key(".", form=r"(?<![\w.-])[MNO][\w-]{22,27}\.[\w-]{6}\.[\w-]{25,}"),
+    _key("shp", form=r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{16,}"),
+    _key("lin_", "ntn_", "secret_", "figd_", "sbp_", form=r"(?:lin_(?:api|oauth)_|ntn_|secret_|figd_|sbp_)[\w-]{20,}"),
+    _key("key-", form=r"(?<![A-Za-z0-9])key-[0-9a-f]{24,}"),
+    _key("dapi", form=r"(?<![A-Za-z0-9])dapi[0-9a-f]{24,}"),
+    _key("hvs.", "hvb.", "hvr.", form=r"hv[sbr]\.[\w-]{16,}"),
+    _key("age-secret-key-", form=r"(?i)AGE-SECRET-KEY-[0-9A-Z]{20,}"),
+    _key("eaac", "eaag", form=r"EAA[CG]\w{20,}"),
+    _key("sq0", "nrak-", "fo1_", "atatt", form=r"(?:sq0[a-z]{3}-|NRAK-|fo1_|ATATT)[\w=-]{16,}"),
+    _key("pul-", "tskey-", "rubygems_", "sntrys_", form=r"(?:pul-|tskey-\w+-|rubygems_|sntrys_)[\w+/=-]{16,}"),
+    SecretForm(
+        "authorization",
+        ("authorization", "bearer"),
+        re.compile(r"(?i)authorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:\w{1,20}\s{1,4})?(?P<secret>[^\s\"'`]{4,})"),
+    ),
+    SecretForm("authorization", ("bearer",), re.compile(r"(?i)bearer\s{1,4}(?P<secret>[\w.~+/=-]{12,})")),
+    SecretForm(
+        "key=value",
+        ("pass", "pwd", "secret", "token", "credential", "cookie", "dsn", "session", "otp", "key", "connection"),
+        re.compile(rf"(?i){_NAMED}[\w-]{{0,30}}[\"'\]]{{0,2}}[ \t]{{0,4}}(?::=|=>|={{1,3}}|:|\|)[ \t]{{0,4}}{_VALUE}"),
+    ),
+    SecretForm("key=value", ("--",), re.compile(rf"(?i)--?[\w-]{{0,30}}{_NAMED}[\w-]{{0,30}}[ \t]{{1,4}}{_VALUE}")),
+    SecretForm("key=value", ("pass",), re.compile(rf"(?i)pass(?:word|wd|phrase)[ \t]{{1,4}}is[ \t:]{{1,4}}{_VALUE}")),
+)
+
+_UNSEEN = "\u00ad\u034f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff"
+_PASSED_OVER = (
+    None,
+    re.compile(f"[{_UNSEEN}]"),
+    re.compile(rf"[*~`\\{_UNSEEN}]"),
+    # An underscore opens emphasis where it follows a mark; many keys hold some of their own.
+    re.compile(rf"[*~`\\{_UNSEEN}]|(?<![A-Za-z0-9])_+|_+(?![A-Za-z0-9])"),
+    # Of a link its words alone.
+    re.compile(rf"[*~`\\\[{_UNSEEN}]|\]\([^)\s]{{0,500}}\)"),
+)
+"""What is thought away, look by look."""
+
+_HOMES = re.compile(
+    r"(?<![\w.~/-])(?:/(?:home|Users)/[^/\s\"'`<>]{1,64}|/r(?:oot)(?![\w-]))|[A-Za-z]:\\+Users\\+[^\\\s\"'`<>]{1,64}"
+)
+
+
+_BETWEEN = re.compile(f"(?<=[!-~])[{_UNSEEN}]+(?=[!-~])")
+
+
+def without_unseen(text: str) -> str:
+    """`text` without characters that have no shape, where they stand between letters of ASCII: words of other scripts,
+    and emoji, need theirs.
+    """
+    return text if text.isascii() else _BETWEEN.sub("", text)
+
+
+class Redactor:
+    """`paths` are directories of this machine, with what is said in place of each. It counts what it replaces."""
+
+    def __init__(self, paths: Mapping[str, str]) -> None:
+        self.counts: Counter[str] = Counter()
+        self._paths = [
+            (re.compile(rf"(?<![\w.~-]){re.escape(path)}(?![\w-])"), path, name)
+            for path, name in sorted(paths.items(), key=lambda one: len(one[0]), reverse=True)
+            if path.strip("/")
+        ]
+
+    def text(self, text: str, *, is_counted: bool = True) -> str:
+        """`text` without secrets, and without directories of this machine. Again on its own answer it changes
+        nothing.
+        """
+        shown = text
+        for _ in range(3):
+            spans = _merged(chain.from_iterable(_spans(shown, passed) for passed in _PASSED_OVER))
+            if not spans:
+                break
+            if is_counted:
+                self.counts.update(kind for _, _, kind in spans)
+            shown = _replaced(shown, spans)
+        return self._without_places(shown)
+
+    def finds(self, text: str) -> bool:
+        """Whether `text` still holds what `text()` takes away."""
+        return any(next(_spans(text, passed), None) for passed in _PASSED_OVER) or self._without_places(text) != text
+
+    def _without_places(self, text: str) -> str:
+        if "/" not in text and "\\" not in text:
+            return text
+        for pattern, path, name in self._paths:
+            if path in text:
+                text = pattern.sub(lambda _, name=name: name, text)  # type: ignore[misc]  # a default binds it
+        return _HOMES.sub(HOME, text)
+
+
+_Span = tuple[int, int, str]
+
+
+def _spans(text: str, passed: re.Pattern[str] | None) -> Iterator[_Span]:
+    """Where in `text` secrets stand, seen without what `passed` matches."""
+    places: list[int] | None = None
+    seen = text
+    if passed is not None:
+        if passed.search(text) is None:
+            return
+        places = _places(text, passed)
+        seen = "".join(text[place] for place in places)
+    lowered = seen.lower()
+    for form in SECRET_FORMS:
+        if not any(needle in lowered for needle in form.needles):
+            continue
+        for match in form.pattern.finditer(seen):
+            begin, end = _secret_of(match)
+            if begin < end and seen[begin:end].strip("\"'`") != REDACTED:
+                yield (begin, end, form.kind) if places is None else (places[begin], places[end - 1] + 1, form.kind)
+
+
+def _places(text: str, passed: re.Pattern[str]) -> list[int]:
+    """The places of the characters that stay."""
+    kept: list[int] = []
+    at = 0
+    for match in passed.finditer(text):
+        kept.extend(range(at, match.start()))
+        at = match.end()
+    kept.extend(range(at, len(text)))
+    return kept
+
+
+def _secret_of(match: re.Match[str]) -> tuple[int, int]:
+    """Without what closes a sentence, a link or a cell behind it, and within its quotes."""
+    if "secret" not in match.re.groupindex or match["secret"] is None:
+        return match.span()
+    begin, end = match.span("secret")
+    said = match["secret"]
+    if len(said) > 2 and said[0] == said[-1] and said[0] in "\"'`":
+        return begin + 1, end - 1
+    return begin, begin + len(said.rstrip(_CLOSING))
+
+
+def _merged(spans: Iterable[_Span]) -> list[_Span]:
+    merged: list[_Span] = []
+    for begin, end, kind in sorted(spans):
+        if merged and begin < merged[-1][1]:
+            first, last, known = merged[-1]
+            merged[-1] = (first, max(last, end), known)
+        else:
+            merged.append((begin, end, kind))
+    return merged
+
+
+def _replaced(text: str, spans: Iterable[_Span]) -> str:
+    parts: list[str] = []
+    at = 0
+    for begin, end, _ in spans:
+        parts += (text[at:begin], REDACTED)
+        at = end
+    return "".join((*parts, text[at:]))

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from mcp_agent_mail.features.sharing.redaction import Redactor, without_unseen
+from tests.features.sharing.planted_secrets import planted
+
+
+@pytest.fixture
+def redactor() -> Redactor:
+    return Redactor({"/code/wares/app": "app", "/code/wares": "wares", "/": "root"})
+
+
+def test_every_form_is_taken_out_and_counted_under_its_kind(redactor: Redactor) -> None:
+    for secret in planted(50):
+        shown = redactor.text(f"before {secret.told} behind")
+
+        assert secret.core not in shown, secret.form
+        assert shown.startswith("before "), secret.form
+        assert not redactor.finds(shown), secret.form
+    assert {"provider key", "jwt", "private key", "password in a URL", "key=value"} <= set(redactor.counts)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("password: hunter2, then", "password: REDACTED, then"),
+        ("**password:** hunter2", "**password:** REDACTED"),
+        ("postgres://u:p@ss@host/db", "postgres://u:REDACTED@host/db"),
+        ("[x](https://h/?token=abcdef)", "[x](https://h/?token=REDACTED)"),
+        ('{"password":"a \\" b","x":1}', '{"password":"REDACTED","x":1}'),
+        ("ghp_**abcdefghij**klmnopqrstuvwxyz0123", "REDACTED"),
+        ("g\u200bhp_abcdefghijklmnopqrstuvwxyz", "REDACTED"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMIIabc\nno end", "REDACTED"),
+    ],
+)
+def test_what_stands_around_a_secret_stays(redactor: Redactor, text: str, shown: str) -> None:
+    assert redactor.text(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a task-management-system-v2 is here",
+        "it used 1,200 tokens: too many",
+        "see https://example.com/@someone and mail to a@example.com",
+        "def key(value): return value",
+        "The secretary passed by.",
+        "sha256 0ddc924c04591c2811ca024d62ecad4f7f6f08af8939c211438f48a16bd23602",
+    ],
+)
+def test_plain_words_stay_as_they_are(redactor: Redactor, text: str) -> None:
+    assert redactor.text(text) == text
+    assert not redactor.finds(text)
+
+
+def test_directories_of_this_machine_become_names(redactor: Redactor) -> None:
+    shown = redactor.text(
+        "see /code/wares/app/src/x.py, /code/wares/lib, /home/joe/y, C:\\Users\\joe\\z and /code/waresX"
+    )
+
+    assert shown == "see app/src/x.py, wares/lib, ~/y, ~\\z and /code/waresX"
+
+
+def test_unseen_characters_go_between_ascii_alone() -> None:
+    assert without_unseen("a\u200bb \U0001f468\u200d\U0001f469 नि\u200dक") == "ab \U0001f468\u200d\U0001f469 नि\u200dक"

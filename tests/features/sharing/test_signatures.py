@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.features.sharing.signatures import (
+    KeyTaken,
+    UnfitKey,
+    WrongSignature,
+    make_keys,
+    read_private_key,
+    read_public_key,
+    require_signature,
+    signature_of,
+)
+
+
+def test_a_key_signs_and_its_public_one_and_no_other_knows_it(tmp_path: Path) -> None:
+    own, other = make_keys(tmp_path / "own"), make_keys(tmp_path / "other")
+
+    signature = signature_of(b"manifest", read_private_key(tmp_path / "own"))
+
+    require_signature(b"manifest", signature, read_public_key(own))
+    for key, manifest, given in (
+        (other, b"manifest", signature),
+        (own, b"manifesT", signature),
+        (own, b"manifest", None),
+    ):
+        with pytest.raises(WrongSignature):
+            require_signature(manifest, given, read_public_key(key))
+
+
+def test_any_other_byte_in_a_signature_is_refused(tmp_path: Path) -> None:
+    public = read_public_key(make_keys(tmp_path / "own"))
+    signature = signature_of(b"manifest", read_private_key(tmp_path / "own"))
+
+    for at in range(len(signature)):
+        changed = bytearray(signature)
+        changed[at] ^= 1
+        with pytest.raises(WrongSignature):
+            require_signature(b"manifest", bytes(changed), public)
+
+
+def test_the_private_key_is_for_its_owner_alone_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        make_keys(tmp_path / "own")
+    finally:
+        os.umask(before)
+
+    assert stat.S_IMODE((tmp_path / "own").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("name", ["own", "own.pub"])
+def test_no_key_is_written_over(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).symlink_to("nowhere")
+
+    with pytest.raises(KeyTaken):
+        make_keys(tmp_path / "own")
+
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_what_is_no_key_is_refused(tmp_path: Path) -> None:
+    make_keys(tmp_path / "own")
+    (tmp_path / "noise").write_bytes(b"noise")
+
+    for read, name in ((read_private_key, "own.pub"), (read_public_key, "own"), (read_public_key, "noise")):
+        with pytest.raises(UnfitKey):
+            read(tmp_path / name)
+    with pytest.raises(UnfitKey):
+        read_public_key(tmp_path / "missing")
