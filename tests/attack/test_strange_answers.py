@@ -119,6 +119,11 @@ _NONE_BY_ITSELF: dict[tuple[str, ...], str] = {
     ("guard", "uninstall"): "works on the code repository alone",
     ("guard", "status"): "looks at the code repository alone",
     ("facade", "postal"): "starts a server",
+    ("web",): "opens a browser",
+    ("share", "export"): "reads the store of this machine",
+    ("share", "verify"): "reads a folder of this machine",
+    ("share", "preview"): "serves a folder of this machine",
+    ("share", "keygen"): "writes a file of this machine",
     **dict.fromkeys(
         [("import", system) for system in ("postal", "agentmail", "claude-mailbox", "mcp-agent-mail")],
         "needs a store to read; asks through cli/gateway/imports.py, which its tests cover",

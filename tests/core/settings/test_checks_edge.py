@@ -110,3 +110,13 @@ def test_where_others_are_told_to_sign_in_they_have_to_reach_it(
     warned = machine.notices(**{"HTTP_ALLOWED_HOSTS": "mail.example", "AGENT_AUTH": "strict", **jwts, **given})
 
     assert warned == [("warning", "HTTP_PUBLIC_URL")] * is_warned
+
+
+@pytest.mark.parametrize(
+    ("given", "is_warned"),
+    [({"HTTP_PATH": "/mail"}, True), ({"HTTP_PATH": "/mail", "WEB_ENABLED": "false"}, False), ({}, False)],
+)
+def test_where_mcp_has_the_first_address_of_the_pages_that_is_told(
+    given: dict[str, str], *, is_warned: bool, machine: Machine
+) -> None:
+    assert machine.notices(**given) == [("warning", "HTTP_PATH")] * is_warned

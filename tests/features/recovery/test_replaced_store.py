@@ -64,4 +64,4 @@ def test_what_is_damaged_or_no_database_is_not_asked(database: Path) -> None:
 
     database.unlink()
     database.mkdir()
-    assert (why_unread(database) or "").startswith("It could not be opened")
+    assert (why_unread(database) or "").startswith("It was no database of this program.")

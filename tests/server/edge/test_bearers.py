@@ -12,6 +12,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import AgentId, token_hash
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.issued_tokens import IssuedToken, NewIssuedToken
+from mcp_agent_mail.domain.identity.web_sessions import OpenedBy
 from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
 from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
 from mcp_agent_mail.server.edge.bearers import BearerRules, Bearers
@@ -99,14 +100,18 @@ async def test_the_servers_token_gives_the_role_that_is_set_and_is_one_payer() -
 
     found = [await admitted(bearers, SERVER, address=address) for address in (HOME, ELSEWHERE)]
 
-    assert found == [Admitted(payer="server", role=Role.READER, bearer_is_spent=True)] * 2
+    assert found == [Admitted(payer="server", role=Role.READER, bearer_is_spent=True, opened_by=OpenedBy.SERVER)] * 2
 
 
 async def test_the_operators_token_is_the_operators_where_it_counts() -> None:
     bearers = Bearers(LOCKED)
 
     assert await admitted(bearers, OPERATOR) == Admitted(
-        payer="operator", role=Role.OPERATOR, bearer_is_spent=True, is_operators_own=True
+        payer="operator",
+        role=Role.OPERATOR,
+        bearer_is_spent=True,
+        is_operators_own=True,
+        opened_by=OpenedBy.OPERATOR,
     )
     assert (await refused(bearers, OPERATOR, operator_may=False))[0] == 401
 
@@ -211,7 +216,12 @@ async def test_an_issued_token_opens_gives_its_role_proves_its_agent_and_pays(
     found = await admitted(Bearers(rules, tokens=book), ISSUED)
 
     assert found == Admitted(
-        payer=f"issued {token.id}", role=Role.READER, bearer_is_spent=True, issued_to=seeded.red.id
+        payer=f"issued {token.id}",
+        role=Role.READER,
+        bearer_is_spent=True,
+        issued_to=seeded.red.id,
+        opened_by=OpenedBy.ISSUED,
+        issued_token=token.id,
     )
     assert book.with_use([token])[0].last_used_ts == seeded.clock.now
     await book.close()
@@ -241,7 +251,12 @@ async def test_a_jwt_gives_its_role_claims_its_agents_and_its_subject_pays(tmp_p
     found = await admitted(bearers, signed(claims(roles=["guests"], agents=["RedStone"])))
 
     assert found == Admitted(
-        payer=f'jwt ["{ISSUER}", "ada"]', role=Role.READER, bearer_is_spent=True, claimed_agents=("RedStone",)
+        payer=f'jwt ["{ISSUER}", "ada"]',
+        role=Role.READER,
+        bearer_is_spent=True,
+        claimed_agents=("RedStone",),
+        opened_by=OpenedBy.JWT,
+        expires_ts=found.expires_ts,
     )
     assert found.is_live is not None
     assert found.is_live()

@@ -39,7 +39,7 @@ OF_MAIL = [(b"cache-control", b"no-store"), (b"cross-origin-resource-policy", b"
 
 @pytest.mark.parametrize("path_class", PathClass)
 async def test_what_may_hold_mail_is_kept_by_nobody(path_class: PathClass) -> None:
-    is_open = path_class in (PathClass.PROBE, PathClass.DISCOVERY)
+    is_open = path_class in (PathClass.PROBE, PathClass.DISCOVERY, PathClass.ASSET)
 
     assert await told([], rule=RULES[path_class]) == (ALWAYS if is_open else [*ALWAYS, *OF_MAIL])
 

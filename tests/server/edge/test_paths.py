@@ -79,3 +79,13 @@ def test_the_page_about_http_has_each_class_as_it_is() -> None:
         if rule.rate is None:
             assert shown[one.value][4] == ("none" if one is PathClass.PROBE else "as what is called"), one
     assert {rule.rate for rule in RULES.values()} - {None} == {RateClass.OTHERS, RateClass.TOOLS}
+
+
+def test_where_mcp_has_a_path_of_the_pages_it_is_mcps() -> None:
+    table = PathTable(["/mail", "/mail/"], {"/mail": PathClass.PAGE, "/mail/": PathClass.PAGE})
+
+    assert [table.find(path) for path in ("/mail", "/mail/", "/mail/now")] == [
+        PathClass.MCP,
+        PathClass.MCP,
+        PathClass.PAGE,
+    ]

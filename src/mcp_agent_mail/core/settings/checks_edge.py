@@ -30,6 +30,7 @@ def check_edge(values: Mapping[str, object], givens: Mapping[str, Given], findin
     _check_roles(values, givens, findings)
     _check_readers(values, givens, findings)
     _check_own_address(values, findings)
+    _check_pages(values, findings)
 
 
 def _check_jwt(values: Mapping[str, object], givens: Mapping[str, Given], findings: SettingFindings) -> None:
@@ -120,6 +121,15 @@ def _check_own_address(values: Mapping[str, object], findings: SettingFindings) 
     if values["HTTP_PUBLIC_URL"] is None and _is_every_address(str(values["HTTP_HOST"])):
         message = "Clients elsewhere learn a loopback address and cannot sign in: set it to the one that they use."
         findings.warning("HTTP_PUBLIC_URL", message, DEFAULT)
+
+
+def _check_pages(values: Mapping[str, object], findings: SettingFindings) -> None:
+    """Where MCP has the pages' first address, that page is served to nobody."""
+    if {"HTTP_PATH", "WEB_ENABLED"} - values.keys() or not values["WEB_ENABLED"]:
+        return
+    if str(values["HTTP_PATH"]).strip("/") == "mail":
+        message = "MCP is served at /mail, so that the first of the pages for people is not: choose another path."
+        findings.warning("HTTP_PATH", message, DEFAULT)
 
 
 def _is_every_address(host: str) -> bool:

@@ -95,7 +95,7 @@ class ByPath(Generic[Found]):
     """
 
     def __init__(self, paths: Mapping[str, Found], *, whole: Mapping[str, Found] = MappingProxyType({})) -> None:
-        self._whole = {**whole, **{path: one for path, one in paths.items() if not _is_below(path)}}
+        self._whole = {**{path: one for path, one in paths.items() if not _is_below(path)}, **whole}
         self._below = {path: one for path, one in paths.items() if _is_below(path)}
 
     def find(self, path: str) -> Found | None:
