@@ -82,7 +82,7 @@ class HookAnswers:
         }
         end = path.rpartition("/")[2]
         found = by_end[end] if end in by_end else self._event_for(body)
-        if isinstance(found, list):
+        if end == "fetch_inbox_events" and isinstance(found, list):
             found = found.pop(0) if len(found) > 1 else found[0]
         if isinstance(found, bytes):
             return found

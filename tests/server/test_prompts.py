@@ -97,7 +97,9 @@ def test_the_reference_page_is_made_of_the_prompts() -> None:
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda workflow: workflow.name)
 def test_a_workflow_names_only_tools_that_exist(workflow: Any) -> None:
-    tools = {tool["name"] for tool in json.loads(Path("tests/golden/tools_list.json").read_text())}
+    tools = {
+        tool["name"] for tool in json.loads((Path(__file__).parents[1] / "golden" / "tools_list.json").read_text())
+    }
     text = workflow.tell(dict.fromkeys(workflow.arguments, "x"), FULL)
 
     named = {word.strip(".,;:`") for word in text.split() if "_" in word and word.strip(".,;:`").isidentifier()}

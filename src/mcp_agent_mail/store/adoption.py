@@ -60,6 +60,7 @@ AGENT_COLUMNS: Mapping[tuple[str, str], AdoptionRule] = {
     ("outbox", "agent_id"): AdoptionRule.MOVE,
     ("pops", "agent_id"): AdoptionRule.MERGE,
     ("recipients", "agent_id"): AdoptionRule.MERGE,
+    ("web_sessions", "issued_to"): AdoptionRule.MOVE,
     ("recipients", "sender_id"): AdoptionRule.MOVE,
     ("wire_ids", "recipient_id"): AdoptionRule.MERGE,
     ("wire_ids", "sender_id"): AdoptionRule.MOVE,

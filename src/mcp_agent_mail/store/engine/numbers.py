@@ -33,7 +33,7 @@ MOST_RESTORED = MOST_TAKEN_OVER - REACH
 SEQUENCES = frozenset(
     {
         *("agents", "commits", "contacts", "digests", "guard_events", "issued_tokens", "join_codes", "leases"),
-        *("messages", "outbox", "products", "projects", "windows"),
+        *("messages", "outbox", "products", "projects", "web_sessions", "windows"),
     }
 )
 """The tables that number their rows. No other name in `sqlite_sequence` is read: a stranger's may be anything."""

@@ -60,6 +60,7 @@ class ContactRow(SQLModel, table=True):
         CheckConstraint("status IN ('pending', 'approved', 'blocked')"),
         Index("contacts_target", "target_id", "id"),
         Index("contacts_denied", "target_id", "source_id", **where("status = 'blocked' AND expires_ts IS NULL")),
+        Index("contacts_pending", "id", **where("status = 'pending'")),
     )
 
     id: int | None = Field(default=None, primary_key=True)

@@ -22,6 +22,7 @@ class MessageRow(SQLModel, table=True):
         Index("messages_sender", "sender_id", "id"),
         Index("messages_unpurged", "project_id", "created_ts", "id", **where("purged_ts IS NULL")),
         Index("messages_reply_to", "reply_to", **where("reply_to IS NOT NULL")),
+        Index("messages_system", "id", **where("is_system = 1")),
     )
 
     id: int | None = Field(default=None, primary_key=True)
