@@ -56,10 +56,10 @@ async def mcp(client: httpx.AsyncClient, tool: str, token: str, **arguments: Any
 
 
 async def test_every_path_that_is_served_has_a_class(tmp_path: Path) -> None:
-    async with running(tmp_path, HTTP_PATH="/mail/") as (app, _):
+    async with running(tmp_path, HTTP_PATH="/post/") as (app, _):
         listed = app.paths.listed()
 
-    mcp_paths = dict.fromkeys(["/mcp", "/mcp/", "/api", "/api/", "/mail", "/mail/"], PathClass.MCP)
+    mcp_paths = dict.fromkeys(["/mcp", "/mcp/", "/api", "/api/", "/post", "/post/"], PathClass.MCP)
     assert listed == {
         "/health/liveness": PathClass.PROBE,
         "/health/readiness": PathClass.PROBE,
@@ -71,6 +71,10 @@ async def test_every_path_that_is_served_has_a_class(tmp_path: Path) -> None:
         "/metrics": PathClass.METRICS,
         "/attachments/": PathClass.ATTACHMENT,
         "/rest/": PathClass.REST,
+        "/": PathClass.PAGE,
+        "/mail": PathClass.PAGE,
+        "/mail/": PathClass.PAGE,
+        "/assets/": PathClass.ASSET,
     }
     assert set(ROUTES) <= set(listed)
 

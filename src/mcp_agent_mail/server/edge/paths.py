@@ -104,7 +104,7 @@ class ByPath(Generic[Found]):
 
     def listed(self) -> dict[str, Found]:
         """All of them, for whoever checks them."""
-        return {**self._whole, **self._below}
+        return {**self._below, **self._whole}
 
 
 def _is_below(path: str) -> bool:
