@@ -11,7 +11,7 @@ from tests.server.whole_app import WholeApp, open_whole_app
 from tests.web.visitors import Person, sign_in
 
 HOSTILE = "<script>alert(1)</script>\u202e<img src=x onerror=alert(1)>"
-SHOP, BILLS = "/work/shop", "/work/bills"
+SHOP, BILLS = "/code/shop", "/code/bills"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
