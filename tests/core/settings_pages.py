@@ -32,8 +32,7 @@ def reference_rows() -> str:
     parts += [f"| `{former}` | `{today}` |\n" for former, today in names.FORMER.items()]
     parts.append("\n### Accepted without effect\n\n| name | why |\n|---|---|\n")
     parts += [f"| `{name}` | {why} |\n" for name, why in names.WITHOUT_EFFECT.items()]
-    later = ", ".join(f"`{name}`" for name in sorted(names.LATER))
-    parts.append(f"\n### Not built yet\n\nSetting one of these gives a notice and changes nothing: {later}.\n\n{END}\n")
+    parts.append(f"\n{END}\n")
     return "".join(parts)
 
 

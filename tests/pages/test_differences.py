@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.settings.names import FORMER, LATER, WITHOUT_EFFECT
+from mcp_agent_mail.core.settings.names import FORMER, WITHOUT_EFFECT
 from mcp_agent_mail.core.settings.rows import ROWS
 from tests.pages.blocks import ROOT
 from tests.pages.links import broken_links, links_of
@@ -15,7 +15,7 @@ from tests.pages.links import broken_links, links_of
 REFERENCE = ROOT / "docs" / "reference"
 DIFFERENCES = REFERENCE / "differences.md"
 PAGES = [DIFFERENCES, REFERENCE / "neighbours.md", ROOT / "docs" / "concepts" / "threat-model.md"]
-SETTINGS = {*(row.name for row in ROWS), *LATER, *FORMER, *WITHOUT_EFFECT}
+SETTINGS = {*(row.name for row in ROWS), *FORMER, *WITHOUT_EFFECT}
 OTHERS = {"TMUX_PANE", "PERMISSION_DENIED"}
 SYSTEMS = ["All doors", "postal", "AgentMail", "ClaudeMailbox", "A system with claims", "The older mcp_agent_mail"]
 

@@ -7,7 +7,7 @@ import pytest
 
 from mcp_agent_mail.core.settings.checks import OTEL_EXPORTER
 from mcp_agent_mail.core.settings.kinds import Secret
-from mcp_agent_mail.core.settings.names import FORMER, LATER, WITHOUT_EFFECT
+from mcp_agent_mail.core.settings.names import FORMER, WITHOUT_EFFECT
 from mcp_agent_mail.core.settings.sources import SettingsError
 from tests.core.machine import TOKEN, Machine
 
@@ -66,11 +66,6 @@ def test_a_name_given_twice_is_a_notice(machine: Machine) -> None:
 
     assert loaded.settings.http_port == 2
     assert [(notice.name, notice.place) for notice in loaded.notices] == [("HTTP_PORT", f"{path}:2")]
-
-
-@pytest.mark.parametrize("name", sorted(LATER))
-def test_a_setting_of_a_part_not_built_yet_is_a_notice(name: str, machine: Machine) -> None:
-    assert machine.notices(**{name: "1"}) == [("notice", name)]
 
 
 @pytest.mark.parametrize("name", WITHOUT_EFFECT)

@@ -5,7 +5,6 @@ import pytest
 from mcp_agent_mail.core.settings.names import (
     FORMER,
     KNOWN,
-    LATER,
     OUR_PREFIXES,
     SECRETS,
     SETTINGS,
@@ -17,8 +16,8 @@ from mcp_agent_mail.core.settings.names import (
 from mcp_agent_mail.core.settings.rows import ROWS
 
 
-def test_a_name_is_a_row_or_later_or_former_or_without_effect_and_never_two_of_these() -> None:
-    every = [*(row.name for row in ROWS), *LATER, *FORMER, *WITHOUT_EFFECT]
+def test_a_name_is_a_row_or_former_or_without_effect_and_never_two_of_these() -> None:
+    every = [*(row.name for row in ROWS), *FORMER, *WITHOUT_EFFECT]
 
     assert len(every) == len(set(every))
     assert set(FORMER.values()) <= SETTINGS

@@ -169,12 +169,7 @@ def _check_llm(values: Mapping[str, object], givens: Mapping[str, Given], findin
 
 
 def check_names(sources: Sources, findings: SettingFindings) -> None:
-    """Names that do nothing: not built yet, no longer needed, or mistyped."""
-    for name in sorted(names.LATER):
-        given = sources.find(name) or sources.find_former(name)
-        if given is None or names.is_shared(name):
-            continue
-        findings.notice(given.name, "It has no effect yet: that part is not built.", given.place)
+    """Names that do nothing: no longer needed, or mistyped."""
     for name, why in names.WITHOUT_EFFECT.items():
         if given := sources.find(name):
             findings.notice(name, f"It has no effect: {why}.", given.place)

@@ -1,13 +1,8 @@
-"""Names that are no settings of today but that we know: of parts not built yet, former ones, ones without effect."""
+"""Names that are no settings of today but that we know: former ones, ones without effect."""
 
 from __future__ import annotations
 
 from mcp_agent_mail.core.settings.rows import ROWS
-
-LATER: frozenset[str] = frozenset(
-    """
-    """.split()
-)
 
 FORMER: dict[str, str] = {
     "MCP_MAIL_STORE": "STORAGE_ROOT",
@@ -54,7 +49,7 @@ SECRETS: frozenset[str] = frozenset(
 HIDING_PATHS: frozenset[str] = frozenset(row.name for row in ROWS if row.kind.hides_paths)
 """Names of URLs of which nothing is shown behind the host."""
 
-SETTINGS: frozenset[str] = frozenset({*(row.name for row in ROWS), *LATER})
+SETTINGS: frozenset[str] = frozenset(row.name for row in ROWS)
 KNOWN: frozenset[str] = SETTINGS | FORMER.keys() | WITHOUT_EFFECT.keys() | PROVIDER_KEYS | _FOR_CHILDREN
 
 _SHARED_PREFIXES = ("DATABASE_", "LOG_", "GIT_", "OTEL_", "JWT_")

@@ -1,8 +1,6 @@
 """The settings as data: every name we know, what it is and what it does. Standard library only.
 
-`ROWS` is what works today; `LATER` are names whose part of the product is not built yet, so that
-setting one gives a notice and not silence. docs/reference/settings.md and `.env.example` hold the
-same rows; a test compares.
+docs/reference/settings.md and `.env.example` hold the same rows; a test compares.
 """
 
 from __future__ import annotations
