@@ -107,7 +107,7 @@ async def test_who_takes_nothing_of_a_little_that_it_is_sent_is_gone(monkeypatch
     monkeypatch.setattr(connection_limits, "TAKEN_WITHIN_S", SHORTLY_S)
     room = ConnectionLimiter(time.monotonic)
     body = b'{"text":"%s"}' % (b"a" * LITTLE)
-    async with hosted(toy_app(), room=room, kernel_keeps_bytes=4_096) as url:
+    async with hosted(toy_app(), limiter=room, kernel_keeps_bytes=4_096) as url:
         with await _deaf(url, POST + b"Content-Length: %d\r\n\r\n" % len(body) + body):
             await _until(lambda: room.figures().untaken == 1)
             await _until(lambda: room.figures().open == 0)
@@ -129,7 +129,7 @@ async def test_a_stream_whose_reader_takes_nothing_of_a_little_is_gone_and_its_c
             pass
         left.set()
 
-    async with hosted(_streaming(stream), room=room, kernel_keeps_bytes=4_096) as url:
+    async with hosted(_streaming(stream), limiter=room, kernel_keeps_bytes=4_096) as url:
         with await _deaf(url, b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % STREAM.encode()):
             async with asyncio.timeout(ANSWERED_WITHIN_S):
                 await left.wait()
@@ -155,7 +155,7 @@ async def test_a_stream_that_is_silent_stays_while_its_reader_has_all_of_it(monk
         await may_end.wait()
         await send({"type": "http.response.body", "body": b"last"})
 
-    async with hosted(_streaming(stream), room=room) as url:
+    async with hosted(_streaming(stream), limiter=room) as url:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
         writer.write(b"GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % STREAM.encode())
         await reader.readuntil(b"first ")

@@ -157,7 +157,7 @@ async def hosted(
     port: int = 0,
     on_stopping: Callable[[], object] = lambda: None,
     room_size: ConnectionLimits | None = None,
-    room: ConnectionLimiter | None = None,
+    limiter: ConnectionLimiter | None = None,
     kernel_keeps_bytes: int | None = None,
     watch: Callable[[socket.socket], socket.socket] = lambda listener: listener,
     beside: Sequence[socket.socket] = (),
@@ -170,8 +170,8 @@ async def hosted(
     with watch(open_listener("127.0.0.1", port)) as listener:
         if kernel_keeps_bytes is not None:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, kernel_keeps_bytes)
-        room = room or ConnectionLimiter(time.monotonic, room_size)
-        server = _WithoutSignals(app, grace_s=2.0, on_started=started.set, on_stopping=on_stopping, room=room)
+        limiter = limiter or ConnectionLimiter(time.monotonic, room_size)
+        server = _WithoutSignals(app, grace_s=2.0, on_started=started.set, on_stopping=on_stopping, limiter=limiter)
 
         async def live() -> None:
             async with app.opened():

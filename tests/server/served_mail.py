@@ -57,13 +57,13 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(directory: Path, room: ConnectionLimits | None = None, **settings: str) -> AsyncIterator[Served]:
+async def serving(directory: Path, limits: ConnectionLimits | None = None, **settings: str) -> AsyncIterator[Served]:
     loaded = settings_of(directory, **settings)
     async with open_services(loaded) as (services, store):
-        limiter = ConnectionLimiter(time.monotonic, room)
+        limiter = ConnectionLimiter(time.monotonic, limits)
         app = build_http_app(loaded, services, operator_token=OPERATOR, connections=limiter.figures)
         async with (
-            hosted(app, on_stopping=services.wake, room=limiter) as url,
+            hosted(app, on_stopping=services.wake, limiter=limiter) as url,
             httpx.AsyncClient(base_url=url, timeout=30, limits=httpx.Limits(max_connections=None)) as client,
         ):
             served = Served(services, store, client)

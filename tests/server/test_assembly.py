@@ -14,7 +14,7 @@ import pytest
 
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.server.assembly import ROUTES, build_http_app
-from mcp_agent_mail.server.edge.paths import RULES, PathClass, Showing
+from mcp_agent_mail.server.edge.paths import RULES, AcceptedBearers, PathClass
 from mcp_agent_mail.server.transport.http import HttpApp
 from tests.facades.all_doors import open_all_doors
 from tests.server.hosted import hosted
@@ -91,7 +91,7 @@ async def test_each_path_asks_of_whoever_comes_what_its_class_says(tmp_path: Pat
                 is_answered = rule.methods is None or method in rule.methods
 
                 shown = f"{method} {path}: {without.status_code}, {opened.status_code}"
-                if rule.showing is Showing.NONE:
+                if rule.accepts is AcceptedBearers.NONE:
                     assert (without.status_code != 405, opened.status_code != 405) == (is_answered,) * 2, shown
                     assert without.status_code != 401, shown
                 else:

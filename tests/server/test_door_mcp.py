@@ -94,6 +94,9 @@ def _refused(name: str, error: AgentMailError) -> DoorAnswer:
 class _Door:
     open_paths: frozenset[str] = frozenset()
 
+    def speaks_mcp(self, _path: str) -> bool:
+        return True
+
     def __init__(self, toy: Toy, parts: AsgiParts) -> None:
         self._mcp = parts.mcp(
             DoorTools(

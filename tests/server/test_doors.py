@@ -41,6 +41,9 @@ class _Echo:
 
     open_paths = frozenset({"/health"})
 
+    def speaks_mcp(self, _path: str) -> bool:
+        return False
+
     def __init__(self, parts: AsgiParts) -> None:
         self._parts = parts
         self.opened_times = 0
@@ -242,6 +245,44 @@ async def test_a_path_at_another_port_than_its_doors_is_told_where_that_is_open(
     for at in (None, Door.POSTAL):
         assert f"port {ports[Door.CLAUDE_MAILBOX]} of 127.0.0.1" in hints[Door.CLAUDE_MAILBOX, at]
         assert "CLAUDE_MAILBOX_ENABLED" not in hints[Door.CLAUDE_MAILBOX, at]
+
+
+_MCP_AT_DOORS = [
+    pytest.param(Door.POSTAL, "/agents/alice/mcp", id="postal, at its own port"),
+    pytest.param(None, "/agents/alice/mcp/", id="postal, at the server's port"),
+    pytest.param(Door.CLAUDE_MAILBOX, "/mcp", id="claude-mailbox"),
+]
+_NO_MCP_AT_DOORS = [
+    pytest.param(Door.POSTAL, "/agents/alice", id="postal"),
+    pytest.param(Door.CLAUDE_MAILBOX, "/v1/send", id="claude-mailbox"),
+    pytest.param(None, "/agentmail/send", id="agentmail"),
+]
+_TOO_LONG = {"x-long": "a" * 40_000}
+"""Refused before any application sees the request."""
+
+
+@pytest.mark.parametrize(("at", "path"), _MCP_AT_DOORS)
+@pytest.mark.parametrize(("headers", "status"), [({}, 401), (_TOO_LONG, 431)])
+async def test_where_a_door_speaks_mcp_a_refusal_is_an_error_of_it_too(
+    tmp_path: Path, at: Door | None, path: str, headers: dict[str, str], status: int
+) -> None:
+    async with open_all_doors(tmp_path, HTTP_BEARER_TOKEN=TOKEN) as doors, httpx.AsyncClient() as client:
+        answer = await client.post(f"{doors.at(at)}{path}", json={}, headers=headers)
+
+    told = answer.json()
+    assert (answer.status_code, told["jsonrpc"], told["error"]["code"]) == (status, "2.0", -32600)
+    assert told["error"]["message"] == told["detail"]
+
+
+@pytest.mark.parametrize(("at", "path"), _NO_MCP_AT_DOORS)
+@pytest.mark.parametrize(("headers", "status"), [({}, 401), (_TOO_LONG, 431)])
+async def test_where_a_door_speaks_no_mcp_a_refusal_is_a_detail_alone(
+    tmp_path: Path, at: Door | None, path: str, headers: dict[str, str], status: int
+) -> None:
+    async with open_all_doors(tmp_path, HTTP_BEARER_TOKEN=TOKEN) as doors, httpx.AsyncClient() as client:
+        answer = await client.post(f"{doors.at(at)}{path}", json={}, headers=headers)
+
+    assert (answer.status_code, list(answer.json())) == (status, ["detail"])
 
 
 def _never(*_parts: object) -> _Echo:

@@ -34,7 +34,6 @@ from mcp_agent_mail.core.settings.sources import SettingsError
 from mcp_agent_mail.features.archiving.lost_database import require_database
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.server.door_ports import wanted_ports
-from mcp_agent_mail.server.edge.paths import PathClass
 from mcp_agent_mail.server.lifespan import OwnedStore, StopTime, open_services, opened_spans, start_beside, tune_later
 from mcp_agent_mail.server.observability.log_file import bounded_log
 from mcp_agent_mail.server.operator_token import operator_token_file
@@ -103,7 +102,7 @@ class AsgiServer:
         path: str = _below_prefix(scope)["path"]
         is_mcp = path.rstrip("/") in MCP_PATHS
         if self._app is not None:
-            is_mcp = self._app.paths.find(path) is PathClass.MCP
+            is_mcp = self._app.speaks_mcp(path, scope.get("server"))
         return refusing_over_mcp(send) if is_mcp else send
 
     @asynccontextmanager

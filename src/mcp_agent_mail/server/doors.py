@@ -42,11 +42,10 @@ class Doors:
     apps: Mapping[Door, DoorApp] = field(default_factory=dict)
     open_at: Mapping[Door, tuple[str, ...]] = field(default_factory=dict)
 
-    def find(self, scope: Scope) -> DoorApp | None:
-        """Whose request it is; None for one of this server's own."""
-        if self.by_port and (server := scope.get("server")) and (own := self.by_port.get(server[1])) is not None:
+    def find(self, path: str, server: tuple[str, int | None] | None) -> DoorApp | None:
+        """Whose request it is that came to `server`, as ASGI calls it; None for one of this server's own."""
+        if self.by_port and server and server[1] and (own := self.by_port.get(server[1])) is not None:
             return own
-        path: str = scope["path"]
         return self.by_part.get(path[: path.find("/", 1) + 1]) if self.by_part else None
 
     def find_missed(self, scope: Scope) -> ClosedDoor | None:
@@ -55,7 +54,9 @@ class Doors:
         """
         path: str = scope["path"]
         door, way = _PATHS.get(path[: path.find("/", 1) + 1], (None, ""))
-        if door is None or ((served := self.find(scope)) is not None and served is self.apps.get(door)):
+        if door is None or (
+            (served := self.find(path, scope.get("server"))) is not None and served is self.apps.get(door)
+        ):
             return None
         places = self.open_at.get(door, ())
         return ClosedDoor(

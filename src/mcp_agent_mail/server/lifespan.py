@@ -231,7 +231,7 @@ async def _serve_http(
     # FastMCP takes a second to import: a taken store or port is told before.
     from mcp_agent_mail.server.assembly import build_http_app  # noqa: PLC0415
     from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter  # noqa: PLC0415
-    from mcp_agent_mail.server.transport.open_files import size_of_room  # noqa: PLC0415
+    from mcp_agent_mail.server.transport.open_files import fitting_limits  # noqa: PLC0415
     from mcp_agent_mail.server.transport.web_server import WebServer  # noqa: PLC0415
 
     def on_stopping() -> None:
@@ -240,7 +240,7 @@ async def _serve_http(
 
     async with AsyncExitStack() as stack:
         tracer = await stack.enter_async_context(opened_spans(settings))
-        room = ConnectionLimiter(time.monotonic, size_of_room(settings.http_max_connections))
+        limiter = ConnectionLimiter(time.monotonic, fitting_limits(settings.http_max_connections))
         # Where any free port was asked for, this is the one by which clients know the server.
         bound = replace(settings, http_port=listener.getsockname()[1])
         app = build_http_app(
@@ -250,7 +250,7 @@ async def _serve_http(
             tracer=tracer,
             lines=lines,
             door_ports=ports.doors,
-            connections=room.figures,
+            connections=limiter.figures,
         )
         await stack.enter_async_context(app.opened())
         server = WebServer(
@@ -258,7 +258,7 @@ async def _serve_http(
             grace_s=settings.shutdown_timeout_seconds * REQUESTS_SHARE,
             on_started=started,
             on_stopping=on_stopping,
-            room=room,
+            limiter=limiter,
         )
         await server.serve(sockets=[listener, *ports.sockets])
 

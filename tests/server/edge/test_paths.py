@@ -7,14 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.server.edge.paths import RULES, PathClass, PathRule, PathTable, Showing
+from mcp_agent_mail.server.edge.paths import RULES, AcceptedBearers, PathClass, PathRule, PathTable
 from mcp_agent_mail.server.edge.rates import RateClass
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "http.md"
 TABLE = PathTable(["/mcp", "/mcp/"], {"/metrics": PathClass.METRICS, "/rest/": PathClass.REST})
 
 _METHODS = {None: "as the path has them"}
-_SHOWING = {Showing.NONE: "none", Showing.ANY: "all", Showing.NOT_OPERATORS: "all but the operator's own token"}
+_ACCEPTED = {
+    AcceptedBearers.NONE: "none",
+    AcceptedBearers.ANY: "all",
+    AcceptedBearers.NOT_OPERATORS: "all but the operator's own token",
+}
 
 
 @pytest.mark.parametrize(
@@ -51,7 +55,7 @@ def test_every_class_has_a_rule() -> None:
 
 
 def test_who_shows_nothing_finds_no_mail() -> None:
-    open_to_all = {one for one, rule in RULES.items() if rule.showing is Showing.NONE}
+    open_to_all = {one for one, rule in RULES.items() if rule.accepts is AcceptedBearers.NONE}
 
     assert open_to_all == {PathClass.PROBE, PathClass.DISCOVERY, PathClass.ASSET}
     assert {one for one, rule in RULES.items() if not rule.holds_mail} == open_to_all
@@ -61,8 +65,8 @@ def _row(rule: PathRule) -> tuple[str, ...]:
     """As the page has it, without the class and its paths. What is counted where it is run may be either."""
     return (
         ", ".join(rule.methods) if rule.methods else _METHODS[None],
-        "anybody" if rule.showing is Showing.NONE else rule.least.word,
-        _SHOWING[rule.showing],
+        "anybody" if rule.accepts is AcceptedBearers.NONE else rule.least.word,
+        _ACCEPTED[rule.accepts],
         "yes" if rule.has_cors else "no",
         *([] if rule.rate is None else [rule.rate.value]),
     )

@@ -43,13 +43,13 @@ async def _all_that_can_run() -> None:
 
 async def test_a_stream_waits_for_its_client_piece_by_piece() -> None:
     told: list[str] = []
-    protocol, transport, room = connected(streaming(told))
-    transport.deaf = protocol
+    protocol, transport, limiter = connected(streaming(told))
+    transport.stalls = protocol
     protocol.data_received(REQUEST)
     running = set(protocol.tasks)
     for piece in range(1, PIECES + 1):
         await _all_that_can_run()
-        assert (len(told), transport.untaken // PIECE, room.untaken_bytes) == (piece, 1, 0)
+        assert (len(told), transport.untaken // PIECE, limiter.untaken_bytes) == (piece, 1, 0)
         transport.untaken = 0
         protocol.resume_writing()
     await asyncio.wait(running, timeout=ENDS_WITHIN_S)
@@ -59,20 +59,20 @@ async def test_a_stream_waits_for_its_client_piece_by_piece() -> None:
 
 async def test_what_is_not_streamed_is_written_as_a_whole() -> None:
     told: list[str] = []
-    protocol, transport, room = connected(streaming(told, streams=False))
-    transport.deaf, transport.untaken = protocol, HIGH_WATER
+    protocol, transport, limiter = connected(streaming(told, streams=False))
+    transport.stalls, transport.untaken = protocol, HIGH_WATER
     protocol.data_received(REQUEST)
     await asyncio.wait(set(protocol.tasks), timeout=ENDS_WITHIN_S)
 
     assert told[-1] == "ended"
-    assert room.untaken_bytes == transport.untaken > PIECES * PIECE
+    assert limiter.untaken_bytes == transport.untaken > PIECES * PIECE
 
 
 @pytest.mark.parametrize("is_cut_off", [False, True])
 async def test_a_stream_whose_client_goes_away_ends(*, is_cut_off: bool) -> None:
     told: list[str] = []
     protocol, transport, _ = connected(streaming(told))
-    transport.deaf = protocol
+    transport.stalls = protocol
     protocol.data_received(REQUEST)
     running = set(protocol.tasks)
     await _all_that_can_run()

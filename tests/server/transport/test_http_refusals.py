@@ -14,7 +14,7 @@ MCP_PATHS = both_forms(("/mcp", "/api", "/mail/box"))
 
 
 def body_of(target: bytes) -> dict[str, Any]:
-    answer = refusal_answer(NO_ROOM.status, NO_ROOM.detail, [], target=target, mcp_paths=MCP_PATHS)
+    answer = refusal_answer(NO_ROOM.status, NO_ROOM.detail, [], target=target, speaks_mcp=MCP_PATHS.__contains__)
     head, _, body = answer.partition(b"\r\n\r\n")
     assert b"content-length: %d" % len(body) in head
     value: dict[str, Any] = json.loads(body)

@@ -27,9 +27,11 @@ class Stopped:
     """A connection that has had `earlier` requests when its server begins to stop."""
 
     def __init__(self) -> None:
-        self.room = ConnectionLimiter(lambda: 1_000.0)
+        self.limiter = ConnectionLimiter(lambda: 1_000.0)
         self.state = ServerState()
-        self.http = ClosingHttp(Config(answering, log_config=None), self.state, {}, room=self.room)
+        self.http = ClosingHttp(
+            Config(answering, log_config=None), self.state, {}, limiter=self.limiter, speaks_mcp=lambda *_: False
+        )
         self.transport = FakeTransport()
 
     async def begin(self, earlier: bytes = b"") -> None:
@@ -39,7 +41,7 @@ class Stopped:
             await self.settle()
 
     def stop(self) -> None:
-        self.room.is_stopping = True
+        self.limiter.is_stopping = True
         self.http.shutdown()
 
     async def settle(self) -> None:
@@ -81,7 +83,7 @@ async def test_a_request_whose_body_is_under_way_is_heard(stopped: Stopped) -> N
 
 
 async def test_a_connection_that_comes_after_the_stop_began_is_heard_once(stopped: Stopped) -> None:
-    stopped.room.is_stopping = True
+    stopped.limiter.is_stopping = True
     await stopped.begin(REQUEST)
 
     assert stopped.transport.written.endswith(b"heard")

@@ -60,12 +60,12 @@ async def _until(is_so: Callable[[], bool]) -> None:
 
 
 def _counted_sweeps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Grows with each sweep of the room, which is when whoever has had its time is let go."""
+    """Grows with each sweep of the limiter, which is when whoever has had its time is let go."""
     sweeps: list[int] = []
     sweep = connection_limits.ConnectionLimiter.sweep
 
-    def counted(room: connection_limits.ConnectionLimiter) -> None:
-        sweep(room)
+    def counted(limiter: connection_limits.ConnectionLimiter) -> None:
+        sweep(limiter)
         sweeps.append(1)
 
     monkeypatch.setattr(connection_limits.ConnectionLimiter, "sweep", counted)

@@ -7,7 +7,7 @@ import resource
 import pytest
 
 from mcp_agent_mail.server.transport.connection_limits import MAX_CONNECTIONS, RESERVED
-from mcp_agent_mail.server.transport.open_files import OTHER_FILES, size_of_room
+from mcp_agent_mail.server.transport.open_files import OTHER_FILES, fitting_limits
 
 Limits = tuple[int, int]
 
@@ -32,7 +32,7 @@ def test_the_soft_limit_is_raised_to_what_is_wanted_and_to_no_more(
 ) -> None:
     asked = _system(monkeypatch, (1_024, hard))
 
-    assert size_of_room(3_000).connections == 3_000
+    assert fitting_limits(3_000).connections == 3_000
     assert asked == [(3_000 + RESERVED + OTHER_FILES, hard)]
     assert not caplog.records
 
@@ -42,7 +42,7 @@ def test_where_the_hard_limit_does_not_allow_it_there_are_fewer_and_the_log_says
 ) -> None:
     asked = _system(monkeypatch, (256, 1_024))
 
-    assert size_of_room().connections == 1_024 - OTHER_FILES - RESERVED
+    assert fitting_limits().connections == 1_024 - OTHER_FILES - RESERVED
     assert asked == [(1_024, 1_024)]
     (warning,) = caplog.records
     assert warning.levelname == "WARNING"
@@ -57,12 +57,12 @@ def test_where_the_hard_limit_does_not_allow_it_there_are_fewer_and_the_log_says
 def test_a_system_that_does_not_raise_it_leaves_room_for_the_files_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     _system(monkeypatch, (1_024, resource.RLIM_INFINITY), refuses=True)
 
-    assert size_of_room().connections == 1_024 - OTHER_FILES - RESERVED
+    assert fitting_limits().connections == 1_024 - OTHER_FILES - RESERVED
 
 
 @pytest.mark.parametrize("soft", [100_000, resource.RLIM_INFINITY])
 def test_a_limit_that_is_high_already_stays(monkeypatch: pytest.MonkeyPatch, soft: int) -> None:
     asked = _system(monkeypatch, (soft, resource.RLIM_INFINITY))
 
-    assert size_of_room(500).connections == 500
+    assert fitting_limits(500).connections == 500
     assert asked == []

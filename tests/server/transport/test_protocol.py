@@ -31,7 +31,7 @@ class FakeTransport(asyncio.Transport):
         self.untaken = 0
         self.written = b""
         self.ended_by: str | None = None
-        self.deaf: BoundedHttp | None = None
+        self.stalls: BoundedHttp | None = None
         self.has_said_all = False
         self.socket: socket.socket | None = None
 
@@ -39,10 +39,10 @@ class FakeTransport(asyncio.Transport):
         if self.ended_by == "abort":
             raise RuntimeError
         self.written += data
-        if self.deaf is not None:
+        if self.stalls is not None:
             was_below, self.untaken = self.untaken <= HIGH_WATER, self.untaken + len(data)
             if was_below and self.untaken > HIGH_WATER:
-                self.deaf.pause_writing()
+                self.stalls.pause_writing()
 
     def get_write_buffer_size(self) -> int:
         return self.untaken
@@ -77,11 +77,12 @@ async def never_asked(scope: Any, receive: Any, send: Any) -> None:
 
 
 def connected(app: Any = never_asked) -> tuple[BoundedHttp, FakeTransport, ConnectionLimiter]:
-    room = ConnectionLimiter(lambda: 1_000.0)
-    protocol = BoundedHttp(Config(app, log_config=None), ServerState(), {}, room=room)
+    limiter = ConnectionLimiter(lambda: 1_000.0)
+    config = Config(app, log_config=None)
+    protocol = BoundedHttp(config, ServerState(), {}, limiter=limiter, speaks_mcp=lambda *_: False)
     transport = FakeTransport()
     protocol.connection_made(transport)
-    return protocol, transport, room
+    return protocol, transport, limiter
 
 
 async def answer(send: Any, body: bytes) -> None:
@@ -94,12 +95,12 @@ async def test_an_answer_that_is_not_taken_is_counted_as_a_whole() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG001  # ASGI's
         await answer(send, b"a" * PIECE)
 
-    protocol, transport, room = connected(app)
-    transport.deaf, transport.untaken = protocol, HIGH_WATER
+    protocol, transport, limiter = connected(app)
+    transport.stalls, transport.untaken = protocol, HIGH_WATER
     protocol.data_received(REQUEST)
     await asyncio.wait(set(protocol.tasks), timeout=ENDS_WITHIN_S)
 
-    assert room.untaken_bytes == transport.untaken > HIGH_WATER + PIECE
+    assert limiter.untaken_bytes == transport.untaken > HIGH_WATER + PIECE
 
 
 @pytest.mark.parametrize("is_told", [False, True])

@@ -178,8 +178,8 @@ async def test_an_open_event_stream_does_not_hold_up_a_stop() -> None:
 
 
 def server_of(app: HttpApp, room_size: ConnectionLimits | None = None) -> WebServer:
-    room = ConnectionLimiter(Clock(), room_size)
-    return WebServer(app, grace_s=1, on_started=lambda: None, on_stopping=lambda: None, room=room)
+    limiter = ConnectionLimiter(Clock(), room_size)
+    return WebServer(app, grace_s=1, on_started=lambda: None, on_stopping=lambda: None, limiter=limiter)
 
 
 @pytest.mark.parametrize(
@@ -207,9 +207,9 @@ def test_who_waits_gets_three_quarters_of_the_connections() -> None:
 
 async def test_what_stays_unfinished_is_looked_for_with_every_tick() -> None:
     server, clock = server_of(toy_app()), Clock()
-    server._room = ConnectionLimiter(clock)
-    guest = FakeGuest(server._room)
-    server._room.enter(guest)
+    server._limiter = ConnectionLimiter(clock)
+    guest = FakeGuest(server._limiter)
+    server._limiter.enter(guest)
     before = guest.ended_by
     clock.now += HEAD_WITHIN_S
 
@@ -220,14 +220,14 @@ async def test_what_stays_unfinished_is_looked_for_with_every_tick() -> None:
 
 def test_connections_that_wait_are_taken_several_in_a_round_of_uvloops_too() -> None:
     async def accepted_in_one_round() -> int:
-        app, room = toy_app(), ConnectionLimiter(Clock())
-        async with hosted(app, room=room) as url:
+        app, limiter = toy_app(), ConnectionLimiter(Clock())
+        async with hosted(app, limiter=limiter) as url:
             address = ("127.0.0.1", int(url.rpartition(":")[2]))
             with ExitStack() as stack:
                 for _ in range(2 * ACCEPTED_AT_ONCE):
                     stack.enter_context(socket.create_connection(address))
                 async with asyncio.timeout(WITHIN_S):
-                    while not (found := room.figures().open):  # noqa: ASYNC110  # a round of the loop is what counts
+                    while not (found := limiter.figures().open):  # noqa: ASYNC110  # a round of the loop is what counts
                         await asyncio.sleep(0)
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(address, timeout=WITHIN_S).close()

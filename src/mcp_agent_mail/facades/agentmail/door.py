@@ -51,6 +51,9 @@ class AgentMailDoor:
             "cleanup": self._cleanup,
         }
 
+    def speaks_mcp(self, _path: str) -> bool:
+        return False
+
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
         """There is nothing to open."""

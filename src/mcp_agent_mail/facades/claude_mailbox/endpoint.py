@@ -49,6 +49,9 @@ class MailboxDoor:
         self._mcp = parts.mcp(door_tools(doors, mailboxes))
         self._rest = MailboxRest(doors, mailboxes)
 
+    def speaks_mcp(self, path: str) -> bool:
+        return path.rstrip("/") == MCP
+
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
         """Requests are answered between entry and exit."""

@@ -48,6 +48,9 @@ class PostalDoor:
         self._plain = plain
         self._parts = parts
 
+    def speaks_mcp(self, path: str) -> bool:
+        return _segment_in(path.encode("utf-8", "surrogatepass")) is not None
+
     def opened(self) -> AbstractAsyncContextManager[None]:
         """Requests are answered between entry and exit."""
         return self._mcp.opened()
@@ -134,7 +137,11 @@ def _asked(call: Json) -> tuple[str, JsonObject]:
 def _segment_of(request: DoorRequest) -> bytes | None:
     """The part of the path that names the agent, as it was written: what it hides behind `%2F` is no other path."""
     raw: bytes = request.scope.get("raw_path") or request.path.encode()
-    parts = raw.partition(b"?")[0].split(b"/")
+    return _segment_in(raw.partition(b"?")[0])
+
+
+def _segment_in(path: bytes) -> bytes | None:
+    parts = path.split(b"/")
     if parts[-1:] == [b""]:
         parts.pop()
     is_ours = len(parts) == 4 and parts[:2] == [b"", b"agents"] and parts[3] == b"mcp"

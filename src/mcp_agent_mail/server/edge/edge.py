@@ -18,7 +18,7 @@ from mcp_agent_mail.core.roles import BeyondRole
 from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
 from mcp_agent_mail.server.edge.browsers import answer_preflight, guarded, is_preflight
 from mcp_agent_mail.server.edge.gate import Gate, is_from_elsewhere
-from mcp_agent_mail.server.edge.paths import PathRule, Showing
+from mcp_agent_mail.server.edge.paths import AcceptedBearers, PathRule
 from mcp_agent_mail.server.edge.proxies import NO_PROXIES, Proxies
 from mcp_agent_mail.server.edge.rates import NO_RATES, Charge, RateClass, Rates, address_payer
 from mcp_agent_mail.server.edge.token_watch import BegunAnswer, TokenWatch
@@ -132,13 +132,13 @@ class Edge:
 
     async def _judge(self, scope: Scope, headers: Headers, rule: PathRule) -> Admitted | HttpRefusal:
         address = self.address(scope)
-        if rule.showing is Showing.NONE:
+        if rule.accepts is AcceptedBearers.NONE:
             return Admitted(payer=address_payer(address))
         judged = await self._gate.bearers.judge(
             headers,
             address,
             is_local=not is_from_elsewhere(headers, peer(scope)),
-            operator_may=rule.showing is Showing.ANY,
+            operator_may=rule.accepts is AcceptedBearers.ANY,
         )
         return self._slowed(judged, headers, address) if isinstance(judged, HttpRefusal) else judged
 

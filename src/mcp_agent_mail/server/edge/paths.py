@@ -26,9 +26,9 @@ class PathClass(StrEnum):
     DOOR = "door"
 
 
-class Showing(StrEnum):
-    """Which credentials count on a path: `NONE` are looked at, every one is `ANY`, all but the operator's own token
-    `NOT_OPERATORS`.
+class AcceptedBearers(StrEnum):
+    """Which of them count on a path: `NONE` is looked at, `ANY` does, all but the operator's own token do
+    (`NOT_OPERATORS`).
     """
 
     NONE = "none"
@@ -46,7 +46,7 @@ class PathRule:
 
     methods: tuple[str, ...] | None = None
     least: Role = Role.READER
-    showing: Showing = Showing.ANY
+    accepts: AcceptedBearers = AcceptedBearers.ANY
     has_cors: bool = False
     rate: RateClass | None = RateClass.OTHERS
     holds_mail: bool = True
@@ -57,9 +57,11 @@ _READ = ("GET", "HEAD")
 
 RULES: Mapping[PathClass, PathRule] = MappingProxyType(
     {
-        PathClass.PROBE: PathRule(methods=_READ, showing=Showing.NONE, rate=None, holds_mail=False, from_any_host=True),
+        PathClass.PROBE: PathRule(
+            methods=_READ, accepts=AcceptedBearers.NONE, rate=None, holds_mail=False, from_any_host=True
+        ),
         PathClass.DISCOVERY: PathRule(
-            methods=_READ, showing=Showing.NONE, has_cors=True, holds_mail=False, from_any_host=True
+            methods=_READ, accepts=AcceptedBearers.NONE, has_cors=True, holds_mail=False, from_any_host=True
         ),
         PathClass.MCP: PathRule(has_cors=True),
         PathClass.RPC: PathRule(methods=("POST",), has_cors=True, rate=None),
@@ -68,8 +70,8 @@ RULES: Mapping[PathClass, PathRule] = MappingProxyType(
         PathClass.ATTACHMENT: PathRule(methods=_READ),
         PathClass.REST: PathRule(has_cors=True, rate=None),
         PathClass.PAGE: PathRule(),
-        PathClass.ASSET: PathRule(methods=_READ, showing=Showing.NONE, holds_mail=False),
-        PathClass.DOOR: PathRule(least=Role.WRITER, showing=Showing.NOT_OPERATORS, rate=RateClass.TOOLS),
+        PathClass.ASSET: PathRule(methods=_READ, accepts=AcceptedBearers.NONE, holds_mail=False),
+        PathClass.DOOR: PathRule(least=Role.WRITER, accepts=AcceptedBearers.NOT_OPERATORS, rate=RateClass.TOOLS),
     }
 )
 

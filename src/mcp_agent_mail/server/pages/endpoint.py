@@ -22,7 +22,7 @@ from mcp_agent_mail.server.dispatch import Calls, RequestFacts, free, masked
 from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
 from mcp_agent_mail.server.edge.edge import Edge, peer
 from mcp_agent_mail.server.edge.gate import is_from_elsewhere
-from mcp_agent_mail.server.edge.paths import PathClass, PathRule, Showing
+from mcp_agent_mail.server.edge.paths import AcceptedBearers, PathClass, PathRule
 from mcp_agent_mail.server.edge.rates import RateClass
 from mcp_agent_mail.server.identity import Headers, read_credentials
 from mcp_agent_mail.server.rendering.responses import without_body
@@ -97,7 +97,7 @@ class PagesEndpoint:
             send = without_body(send)
         visit = self._visit(scope, headers, request_id)
         if visit.is_open:
-            rule = replace(rule, showing=Showing.NONE)
+            rule = replace(rule, accepts=AcceptedBearers.NONE)
         session = None if visit.session is None else self._admitted(visit.session)
         judged = await self._edge.judge(scope, headers, rule, session)
         if isinstance(judged, HttpRefusal):

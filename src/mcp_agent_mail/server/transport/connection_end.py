@@ -7,7 +7,7 @@ client to see the answer.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable
 from typing import Any
 
 from uvicorn.config import Config
@@ -22,6 +22,9 @@ LINGER_BYTES = 16 * 1024 * 1024
 """So much is read and dropped after a refusal: a client that is reset while it sends may never see its answer."""
 KEPT_FOR_EVIDENCE = 12
 """So many times longer than others an idle connection is kept whose client may have mail left to read."""
+
+SpeaksMcp = Callable[[str, tuple[str, int | None] | None], bool]
+"""Whether MCP is spoken at this path of the host and port that a request came to."""
 
 
 class RefusedRequest(Exception):
@@ -42,8 +45,8 @@ class ConnectionEnd(HttpToolsProtocol):
         app_state: dict[str, Any],  # Any: uvicorn's signature
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
-        room: ConnectionLimiter,
-        mcp_paths: Collection[str] = (),
+        limiter: ConnectionLimiter,
+        speaks_mcp: SpeaksMcp,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.held_bytes = 0
@@ -51,8 +54,8 @@ class ConnectionEnd(HttpToolsProtocol):
         self._body_bytes: dict[RequestResponseCycle, int] = {}
         """Of requests that are complete, until their calls have ended: answered, or not."""
         self._running: RequestResponseCycle | None = None
-        self._room = room
-        self._mcp_paths = mcp_paths
+        self._limiter = limiter
+        self._speaks_mcp = speaks_mcp
         self._is_reading = False
         """A request has begun and its end has not come."""
         self._is_in_head = True
@@ -71,7 +74,7 @@ class ConnectionEnd(HttpToolsProtocol):
         self.pipeline.clear()
 
     def _end_call(self, cycle: RequestResponseCycle) -> None:
-        self._room.give_back(self._body_bytes.pop(cycle, 0))
+        self._limiter.give_back(self._body_bytes.pop(cycle, 0))
         if self._running is cycle:
             self._running = None
 
@@ -79,7 +82,7 @@ class ConnectionEnd(HttpToolsProtocol):
         return self.transport.get_write_buffer_size() + self._outlet.held_bytes()
 
     def await_taking(self) -> None:
-        self._room.block(self, self.untaken_bytes())
+        self._limiter.block(self, self.untaken_bytes())
 
     def evict(self, status: int, detail: str) -> None:
         if self._refuse(status, detail):
@@ -90,11 +93,11 @@ class ConnectionEnd(HttpToolsProtocol):
         if self.untaken_bytes():  # It would stay open until they are taken, and count no more.
             self.abort()
             return
-        self._room.leave(self)
+        self._limiter.leave(self)
         self.transport.close()
 
     def abort(self) -> None:
-        self._room.leave(self)
+        self._limiter.leave(self)
         self.transport.abort()
 
     def close_after_answer(self) -> None:
@@ -105,7 +108,7 @@ class ConnectionEnd(HttpToolsProtocol):
         if not self._is_reading:
             self.is_streaming = False
             if untaken_bytes := self.untaken_bytes():
-                self._room.block(self, untaken_bytes)
+                self._limiter.block(self, untaken_bytes)
             self._close_and_hear()
             return
         self._say_all()
@@ -135,10 +138,10 @@ class ConnectionEnd(HttpToolsProtocol):
         """
         self._is_refused = True
         if self._outlet.is_under_way:
-            self._room.forget(self)
+            self._limiter.forget(self)
             self.await_taking()
         else:
-            self._room.await_leave(self)
+            self._limiter.await_leave(self)
         self.flow.resume_reading()
         if self.transport.can_write_eof():
             self._has_said_all = True
@@ -152,7 +155,7 @@ class ConnectionEnd(HttpToolsProtocol):
         """Refuse what came; without a refusal of ours it was no HTTP."""
         refusal = self._refusal or http_refusals.NO_REQUEST
         if refusal.bound is not None:
-            self._room.note(refusal.bound)
+            self._limiter.note(refusal.bound)
         self._is_reading = True
         if self._refuse(refusal.status, refusal.detail):
             self.close_after_answer()
@@ -160,7 +163,7 @@ class ConnectionEnd(HttpToolsProtocol):
     def _refuse(self, status: int, detail: str) -> bool:
         """Nothing is read any more. False when answers are due first, the last of which closes the connection."""
         self._end_with_this()
-        self._room.forget(self)
+        self._limiter.forget(self)
         cycle = self._unanswered()
         if cycle is not None:
             if self.pipeline or cycle.response_started or not cycle.more_body:
@@ -189,7 +192,9 @@ class ConnectionEnd(HttpToolsProtocol):
         headers = self.server_state.default_headers
         # Without a first byte of a request there is no target yet, whatever uvicorn declares.
         target: bytes = getattr(self, "url", b"")
-        answer = http_refusals.refusal_answer(status, detail, headers, target=target, mcp_paths=self._mcp_paths)
+        answer = http_refusals.refusal_answer(
+            status, detail, headers, target=target, speaks_mcp=lambda path: self._speaks_mcp(path, self.server)
+        )
         self.transport.write(answer)
 
     def _drop(self, data: bytes) -> None:

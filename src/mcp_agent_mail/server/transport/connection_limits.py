@@ -54,7 +54,7 @@ class LimitReached(StrEnum):
 
 
 class LimitedConnection(Protocol):
-    """A connection, as far as room is concerned. Each method leaves the room, or will."""
+    """A connection, as far as the bounds go. Each method ends it, or will."""
 
     held_bytes: int
     """Of the body of its unfinished request."""
@@ -219,11 +219,11 @@ class ConnectionLimiter:
         self._blocked[connection] = _Untaken(before.until, counted, max(before.lay_bytes, size_bytes))
         self.untaken_bytes += counted - before.size_bytes
         if self.untaken_bytes > self.size.untaken_bytes:
-            self._let_deaf_go()
+            self._abort_stalled()
 
-    def _let_deaf_go(self) -> None:
-        deaf = [connection for connection, untaken in self._blocked.items() if untaken.size_bytes]
-        for connection in deaf[:-1]:
+    def _abort_stalled(self) -> None:
+        stalled = [connection for connection, untaken in self._blocked.items() if untaken.size_bytes]
+        for connection in stalled[:-1]:
             if self.untaken_bytes <= self.size.untaken_bytes:
                 return
             self.note(LimitReached.UNTAKEN)
@@ -263,7 +263,7 @@ class ConnectionLimiter:
         for connection, untaken in [
             (connection, untaken) for connection, untaken in self._blocked.items() if untaken.until <= now
         ]:
-            self._end_deaf(connection, untaken)
+            self._end_stalled(connection, untaken)
         for connection in [connection for connection, until in self._leaving.items() if until <= now]:
             connection.abort()
         for bound in [bound for bound in self._reached if self._may_say(bound)]:
@@ -277,8 +277,8 @@ class ConnectionLimiter:
             elif connection not in self._blocked:
                 self.block(connection, left_bytes)
 
-    def _end_deaf(self, connection: LimitedConnection, untaken: _Untaken) -> None:
-        """End it; but whoever takes its answer slowly has its time again, and is no longer the deafest."""
+    def _end_stalled(self, connection: LimitedConnection, untaken: _Untaken) -> None:
+        """End it; but whoever takes its answer slowly has its time again, and is the last to have stalled."""
         left_bytes = connection.untaken_bytes()
         if left_bytes + TAKEN_AT_LEAST_BYTES > untaken.lay_bytes:
             self.note(LimitReached.TIME)

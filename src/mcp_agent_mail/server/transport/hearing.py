@@ -104,14 +104,14 @@ class RequestHearing:
             one()
 
     def _has_left(self) -> bool:
-        """Without waiting: as far as a look goes that would wait for the next message."""
-        look = self._receive().__await__()
+        """Without waiting: only what has come already is read."""
+        waiting = self._receive().__await__()
         try:
-            next(look)
+            next(waiting)
         except StopIteration as read:
             return bool(read.value["type"] == "http.disconnect")
         finally:
-            look.close()
+            waiting.close()
         return False
 
 

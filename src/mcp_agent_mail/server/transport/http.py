@@ -34,11 +34,11 @@ from mcp_agent_mail.server.edge.paths import (
     LIVENESS,
     RPC_PREFIX,
     RULES,
+    AcceptedBearers,
     ByPath,
     PathClass,
     PathRule,
     PathTable,
-    Showing,
 )
 from mcp_agent_mail.server.edge.rates import RateClass
 from mcp_agent_mail.server.identity import Headers, read_credentials, read_query
@@ -153,6 +153,11 @@ class HttpApp:
             await stack.enter_async_context(self._edge.opened())
             yield
 
+    def speaks_mcp(self, path: str, server: tuple[str, int | None] | None) -> bool:
+        """Whether MCP is spoken there: at this server's own paths or at a door's."""
+        door = self._doors.find(path, server)
+        return self.paths.find(path) is PathClass.MCP if door is None else door.speaks_mcp(path)
+
     def bound_streams(self, at_most: int) -> None:
         """Allow at most `at_most` event streams at a time, since each keeps a connection."""
         self._endpoint.max_streams = at_most
@@ -170,11 +175,11 @@ class HttpApp:
         with request_scope(request_id):
             if self._log_requests:
                 send = _logged(scope, send)
-            door = None if self._doors is NO_DOORS else self._doors.find(scope)
+            door = None if self._doors is NO_DOORS else self._doors.find(scope["path"], scope.get("server"))
             path_class = PathClass.DOOR if door is not None else self.paths.find(scope["path"])
             rule = None if path_class is None else RULES[path_class]
             send = self._edge.guarded(headers, rule, send)
-            if path_class is PathClass.MCP:
+            if path_class is PathClass.MCP or (door is not None and door.speaks_mcp(scope["path"])):
                 send = refusing_over_mcp(send)
             request = _Request(scope=scope, headers=headers, rule=rule or _UNSERVED, id=request_id)
             try:
@@ -208,7 +213,7 @@ class HttpApp:
         endpoint = None if isinstance(wishes, InvalidInput) else self._endpoint_of(path_class, wishes)
         is_foreign = endpoint is not None and endpoint is not self._endpoint
         if is_foreign:
-            request = replace(request, rule=replace(request.rule, showing=Showing.NOT_OPERATORS))
+            request = replace(request, rule=replace(request.rule, accepts=AcceptedBearers.NOT_OPERATORS))
         admitted = await self._admit(request, send)
         if admitted is None:
             return
@@ -339,7 +344,7 @@ class _Request:
 
 _UNSERVED = PathRule()
 """Of paths that nothing is served at: who may not come in does not learn that."""
-_OPEN_AT_DOOR = PathRule(showing=Showing.NONE, rate=None)
+_OPEN_AT_DOOR = PathRule(accepts=AcceptedBearers.NONE, rate=None)
 """Of what a door answers to anybody: a probe, which is free as ours are."""
 
 

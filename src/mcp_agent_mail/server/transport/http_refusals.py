@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import orjson
@@ -22,7 +22,7 @@ MAX_HEAD_BYTES = MAX_HEADERS_BYTES + MAX_TARGET_BYTES + 4 * MAX_HEADERS + 64
 
 
 class Refusal(NamedTuple):
-    """What a client is told, and the bound that the log names: None where the room has noted it already."""
+    """What a client is told, and the bound that the log names: None where it was noted already."""
 
     status: int
     detail: str
@@ -49,14 +49,14 @@ def refusal_answer(
     default_headers: Iterable[tuple[bytes, bytes]],
     *,
     target: bytes = b"",
-    mcp_paths: Collection[str] = (),
+    speaks_mcp: Callable[[str], bool],
 ) -> bytes:
-    """The whole answer, after which the connection is closed. `target` is what was asked for, as far as it was read; at
-    each of `mcp_paths` MCP is spoken, and a refusal is an error of it.
+    """The whole answer, after which the connection is closed. `target` is what was asked for, as far as it was read;
+    where its path `speaks_mcp` a refusal is an error of it.
     """
     may_repeat = status in _MAY_REPEAT
     value = {"detail": f"{detail} Nothing was done; send it again." if may_repeat else detail}
-    is_mcp = path_of(target) in mcp_paths
+    is_mcp = speaks_mcp(path_of(target))
     body = orjson.dumps(refusal_for_mcp(status, value) if is_mcp else value)
     retry = b"retry-after: 1\r\n" if may_repeat else b""
     return (

@@ -14,7 +14,7 @@ class ClosingHttp(BoundedHttp):
 
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
-        if self._room.is_stopping:
+        if self._limiter.is_stopping:
             self.cycle.keep_alive = False
 
     def shutdown(self) -> None:
@@ -22,7 +22,7 @@ class ClosingHttp(BoundedHttp):
         cycle = self._unanswered()
         if cycle is not None:
             cycle.keep_alive = False
-        elif self not in self._room.unfinished and not has_sent(self.transport.get_extra_info("socket")):
+        elif self not in self._limiter.unfinished and not has_sent(self.transport.get_extra_info("socket")):
             super().shutdown()
 
     def end_unfinished(self) -> None:

@@ -14,7 +14,7 @@ OTHER_FILES = 200
 """Files that are not connections: store, searches, archiver, log, workspaces."""
 
 
-def size_of_room(wanted: int = MAX_CONNECTIONS) -> ConnectionLimits:
+def fitting_limits(wanted: int = MAX_CONNECTIONS) -> ConnectionLimits:
     """Room for as many connections as are `wanted`. The soft limit of open files is raised for them as far as the hard
     one lets it; where that is too few, the log says how many there are.
     """

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection
 from functools import partial
 from typing import Any
 
@@ -21,7 +20,7 @@ from uvicorn.server import ServerState
 from mcp_agent_mail.server.transport import http_refusals
 from mcp_agent_mail.server.transport.answers import ANSWERED, BEGAN, OUTPUT, AnswerOutput
 from mcp_agent_mail.server.transport.client_kernel import has_taken_all
-from mcp_agent_mail.server.transport.connection_end import ConnectionEnd
+from mcp_agent_mail.server.transport.connection_end import ConnectionEnd, SpeaksMcp
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter
 from mcp_agent_mail.server.transport.request_lines import line_of
 from mcp_agent_mail.server.transport.request_target import names_another_host
@@ -47,10 +46,10 @@ class BoundedHttp(ConnectionEnd):
         app_state: dict[str, Any],  # Any: uvicorn's signature
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
-        room: ConnectionLimiter,
-        mcp_paths: Collection[str] = (),
+        limiter: ConnectionLimiter,
+        speaks_mcp: SpeaksMcp,
     ) -> None:
-        super().__init__(config, server_state, app_state, _loop, room=room, mcp_paths=mcp_paths)
+        super().__init__(config, server_state, app_state, _loop, limiter=limiter, speaks_mcp=speaks_mcp)
         self._is_blocked = False
         self._is_held_up = False
         """The next request waits until the client has taken an answer."""
@@ -62,13 +61,13 @@ class BoundedHttp(ConnectionEnd):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
         self._outlet = AnswerOutput(self)
-        self._is_reserved = not self._room.enter(self)
+        self._is_reserved = not self._limiter.enter(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Give back what the connection took up, forget requests that have not begun, and tell the running one that its
         client is gone. Nothing that refers to the connection stays with it: the collector comes late.
         """
-        self._room.leave(self)
+        self._limiter.leave(self)
         self._forget_pipeline()
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
@@ -91,7 +90,7 @@ class BoundedHttp(ConnectionEnd):
             self._drop(data)
             return
         self._unset_keepalive_if_required()
-        self._room.idle.pop(self, None)
+        self._limiter.idle.pop(self, None)
         self._since_content += len(data)
         try:
             self.parser.feed_data(data)
@@ -108,7 +107,7 @@ class BoundedHttp(ConnectionEnd):
             self._end_with_this()
             self.close_after_answer()
         elif self._is_reading or self._since_content:
-            self._room.begin(self)
+            self._limiter.begin(self)
 
     def on_message_begin(self) -> None:
         """The first byte of a request has come: its call began now, however long it waits for the one before it."""
@@ -154,7 +153,7 @@ class BoundedHttp(ConnectionEnd):
             self.cycle.keep_alive = False
         self._is_in_head = False
         self._since_content = 0
-        self._room.await_body(self)
+        self._limiter.await_body(self)
 
     def on_body(self, body: bytes) -> None:
         """Count a piece of a body; what comes after the answer is dropped. Raises RefusedRequest where it is too much
@@ -163,7 +162,7 @@ class BoundedHttp(ConnectionEnd):
         self._since_content = max(0, self._since_content - FRAME_RATIO * len(body))
         if self.cycle.response_complete:
             self._dropped_bytes += len(body)
-        elif not self._room.hold(self, len(body)):
+        elif not self._limiter.hold(self, len(body)):
             self._stop(http_refusals.NO_ROOM)
         super().on_body(body)
 
@@ -172,9 +171,9 @@ class BoundedHttp(ConnectionEnd):
         self._is_reading = False
         self._is_in_head = True
         self._since_content = 0
-        self._room.unfinished.pop(self, None)
+        self._limiter.unfinished.pop(self, None)
         if not self.cycle.response_complete:
-            self._body_bytes[self.cycle] = self._room.keep(self)
+            self._body_bytes[self.cycle] = self._limiter.keep(self)
         super().on_message_complete()
         if self.cycle.response_complete:
             self._unset_keepalive_if_required()
@@ -204,7 +203,7 @@ class BoundedHttp(ConnectionEnd):
             start()
         else:
             host = None if self.client is None else self.client[0]
-            self._room.lines.begin(start, partial(line_of, cycle.scope["headers"], host))
+            self._limiter.lines.begin(start, partial(line_of, cycle.scope["headers"], host))
 
     def _until_ended(self, cycle: RequestResponseCycle, app: ASGIApp) -> Any:
         async def call(scope: Scope, receive: Receive, send: Send) -> None:
@@ -223,8 +222,8 @@ class BoundedHttp(ConnectionEnd):
     def _rest(self) -> None:
         """Nothing is asked and nothing is due: what the last request said is not kept for as long as nobody asks."""
         self._forget_request()
-        self._room.release(self)
-        self._room.idle[self] = None
+        self._limiter.release(self)
+        self._limiter.idle[self] = None
         self._dropped_bytes = 0
 
     def _forget_request(self) -> None:
@@ -237,16 +236,16 @@ class BoundedHttp(ConnectionEnd):
         """Write a piece of an answer, and count anew what the client has not taken where it takes nothing."""
         was_blocked = self._is_blocked
         self.transport.write(data)
-        self._room.note_written(self)
+        self._limiter.note_written(self)
         if was_blocked and not self.transport.is_closing():
-            self._room.block(self, self.untaken_bytes())
+            self._limiter.block(self, self.untaken_bytes())
 
     def answer_taken(self) -> None:
         """Its time to take it is over; where our side is closed, that to leave begins."""
         if not self._is_blocked:
-            self._room.unblock(self)
+            self._limiter.unblock(self)
         if self._has_said_all:
-            self._room.await_leave(self)
+            self._limiter.await_leave(self)
 
     def pause_writing(self) -> None:
         """Not uvicorn's: the rest of an answer would wait where nobody counts it. So it is written as a whole, and the
@@ -255,13 +254,13 @@ class BoundedHttp(ConnectionEnd):
         self._is_blocked = True
         if self.is_streaming:
             self.flow.pause_writing()
-        self._room.block(self, self.untaken_bytes())
+        self._limiter.block(self, self.untaken_bytes())
 
     def resume_writing(self) -> None:
         """The client has taken the answer: it counts no more, and a request that waited for that begins."""
         self._is_blocked = False
         self.flow.resume_writing()
-        self._room.unblock(self)
+        self._limiter.unblock(self)
         self._outlet.resumed()
         if self._is_held_up:
             self._is_held_up = False

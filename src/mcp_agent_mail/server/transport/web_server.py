@@ -56,12 +56,12 @@ class WebServer(uvicorn.Server):
         grace_s: float,
         on_started: Callable[[], None],
         on_stopping: Callable[[], object],
-        room: ConnectionLimiter | None = None,
+        limiter: ConnectionLimiter | None = None,
     ) -> None:
-        self._room = room or ConnectionLimiter(monotonic)
-        app.bound_streams(min(MAX_STREAMS, self._room.size.connections // _STREAMS_PART))
-        app.bound_waiters(most_waiters(self._room.size.connections))
-        protocol = partial(ClosingHttp, room=self._room, mcp_paths=app.mcp_paths)
+        self._limiter = limiter or ConnectionLimiter(monotonic)
+        app.bound_streams(min(MAX_STREAMS, self._limiter.size.connections // _STREAMS_PART))
+        app.bound_waiters(most_waiters(self._limiter.size.connections))
+        protocol = partial(ClosingHttp, limiter=self._limiter, speaks_mcp=app.speaks_mcp)
         super().__init__(
             uvicorn.Config(
                 app,
@@ -123,7 +123,7 @@ class WebServer(uvicorn.Server):
                 await asyncio.wait_for(self._is_to_stop.wait(), TICK_S)
 
     async def on_tick(self, counter: int) -> bool:
-        self._room.sweep()
+        self._limiter.sweep()
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -131,7 +131,7 @@ class WebServer(uvicorn.Server):
 
         A connection that was taken a moment ago may still be asking: closed, its call would be lost.
         """
-        self._room.is_stopping = True
+        self._limiter.is_stopping = True
         self._on_stopping()
         self._http_app.end_streams()
         ending = asyncio.get_running_loop().call_later(LAST_REQUESTS_WITHIN_S, self._end_unfinished)
