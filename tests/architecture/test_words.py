@@ -13,7 +13,7 @@ _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 PLAIN = frozenset(
     """
- a abandoned acquired action activity addres addresse addressed addressee admission admitted adopted adoption
+ a abandoned accepted acquired action activity addres addresse addressed addressee admission admitted adopted adoption
  aggregate ahead aliase all alone already ambiguou amount answer answered app archiving argument asgi asked assessment
  at audience auth authentication auto away back backfill background backlog bad bar begun behind bench beside beyond
  blocked body both bound boundary bounded branch broken bu budget busy by call cannot care carried carrier change
@@ -39,7 +39,7 @@ PLAIN = frozenset(
  repairer replayed reply report reporter repository request requested required reserve reserved reserver resolver
  resolving response restorer result retry rewrite root round row rpc rule run running sample scan scanner scene scope
  screen scripted sealed search secret section seen selector self send sender sent serve served server service set
- setting setup share shared sharing showing shown sighting sign signature silence size skipped somebody source span
+ setting setup share shared sharing shown sighting sign signature silence size skipped somebody source span
  spec spending spent spool staged stalenes start started state statement statu step stranger subject such suggested
  suggestion summarized summary supervisor supplie surrounding sweep syncing table taken target tell template text the
  there time to too tracer translation tx type unavailable undecodable undo unfit uninstalled unknown unqueued
