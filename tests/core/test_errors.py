@@ -37,6 +37,29 @@ def test_a_refusal_told_otherwise_is_another_of_its_kind() -> None:
     assert (busy.hint, busy.data) == ("Call again in 60 s.", {"retry_after_s": 60})
 
 
+class _Measured(Busy):
+    """As many refusals are: not made of a text alone."""
+
+    def __init__(self, *, size: int) -> None:
+        super().__init__(f"{size} are too many.")
+        self.size = size
+
+
+def test_a_refusal_that_is_not_made_of_a_text_is_told_otherwise_too() -> None:
+    measured = _Measured(size=3)
+
+    told = measured.reworded(hint="Wait.", data={}, message="Too many.")
+
+    assert (type(told), told.size, told.message, str(told), told.hint) == (
+        _Measured,
+        3,
+        "Too many.",
+        "Too many.",
+        "Wait.",
+    )
+    assert (str(measured), measured.message) == ("3 are too many.",) * 2
+
+
 def test_no_hint_leaves_open_when_to_call_again() -> None:
     vague = re.compile(r"(again|try) (shortly|in a (moment|minute|while))", re.IGNORECASE)
 

@@ -170,6 +170,21 @@ async def test_a_bug_is_masked_outside_and_its_message_is_not_logged(
 
 
 @ERAS
+async def test_a_bug_where_an_answer_is_worded_is_masked_too(era: Any, caplog: pytest.LogCaptureFixture) -> None:
+    async def odd() -> Json:
+        """Answer with what no answer can hold."""
+        return {"s3cret": {"a set"}}
+
+    async with hosted(toy_app(more_tools=(tool(odd, cluster="toys", title="Odd"),))) as url:
+        answer = (await post(f"{url}/mcp", era, "tools/call", {"name": "odd", "arguments": {}})).json()
+
+    assert answer["error"]["code"] == -32603
+    assert answer["error"]["data"]["error"]["type"] == "INTERNAL"
+    assert "serializable" not in json.dumps(answer)
+    assert [record.getMessage() for record in caplog.records] == ["tools/call failed"]
+
+
+@ERAS
 async def test_a_failed_read_is_a_json_rpc_error_with_the_error_object(era: Any) -> None:
     async with hosted(toy_app()) as url:
         answer = (await post(f"{url}/mcp", era, "resources/read", {"uri": "resource://toi/ball"})).json()

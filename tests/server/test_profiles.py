@@ -10,13 +10,15 @@ import pytest
 
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.profiles import CLUSTERS, FULL, NAMED, Profiles, ToolProfile, UnknownProfile, custom_profile
+from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.server.preferences import Connections
 from mcp_agent_mail.server.rendering.profile_texts import instructions
 from mcp_agent_mail.server.transport.http import HttpApp
-from tests.server.hosted import hosted, toy_app
+from tests.server.hosted import hosted, toy_app, toy_edge
 from tests.server.test_mcp import ERAS, JSON_HEADERS, modern_call, post
 
+TOKEN = "the-token-of-this-server"
 SMALL = ToolProfile(name="custom", tools=frozenset({"echo", "count"}))
 
 
@@ -27,6 +29,19 @@ def small_app() -> HttpApp:
 async def listed(url: str, era: Any, **headers: str) -> list[str]:
     response = await post(url, era, "tools/list", {}, **headers)
     return [tool["name"] for tool in response.json()["result"]["tools"]]
+
+
+@ERAS
+async def test_what_a_readers_token_may_not_is_refused_in_words_in_a_profile_too(era: Any) -> None:
+    profile = ToolProfile(name="custom", tools=frozenset({"crash"}))
+    app = toy_app(toy_edge(server_token=TOKEN, role=Role.READER), connections=Connections(Profiles(profile)))
+    async with hosted(app) as url:
+        called = {"name": "crash", "arguments": {"text": "a"}}
+        answer = await post(f"{url}/mcp", era, "tools/call", called, authorization=f"Bearer {TOKEN}")
+
+    error = answer.json()["result"]["structuredContent"]["error"]
+    assert error["type"] == "PERMISSION_DENIED"
+    assert error["data"] == {"held": "reader", "needed": "writer"}
 
 
 @ERAS

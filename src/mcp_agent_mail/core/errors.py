@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from copy import copy
 from typing import Any, ClassVar, Self
 
 
@@ -37,7 +36,9 @@ class AgentMailError(Exception):
 
     def reworded(self, *, hint: str, data: Mapping[str, Any], message: str | None = None) -> Self:
         """The same refusal with another next step, and another fact where one is given; this one stays as it is."""
-        other = copy(self)
+        # Not copied: that would make one from its text alone, which few refusals take.
+        other = type(self).__new__(type(self), *self.args)
+        other.__dict__.update(self.__dict__)
         other.hint, other.data = hint, dict(data)
         if message is not None:
             other.args, other.message = (message,), message

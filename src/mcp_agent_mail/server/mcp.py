@@ -19,6 +19,7 @@ from fastmcp.tools import Tool
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    INTERNAL_ERROR,
     CompleteRequestParams,
     CompleteResult,
     DiscoverResult,
@@ -33,7 +34,7 @@ from mcp_types import Resource as WireResource
 from mcp_types import ResourceTemplate as WireTemplate
 from mcp_types import Tool as WireTool
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.core.errors import AgentMailError
@@ -42,7 +43,7 @@ from mcp_agent_mail.core.profiles import CUSTOM, FULL, LISTED_FIRST, ToolProfile
 from mcp_agent_mail.core.resources import MAX_URI, ResourceSpec
 from mcp_agent_mail.core.tools import Credentials, ToolSpec, unknown_tool
 from mcp_agent_mail.server.completion import Suggest, complete
-from mcp_agent_mail.server.dispatch import Calls, RequestFacts
+from mcp_agent_mail.server.dispatch import Calls, RequestFacts, masked
 from mcp_agent_mail.server.observability.trace_context import with_meta
 from mcp_agent_mail.server.preferences import ResponsePreferences
 from mcp_agent_mail.server.prompts import WORKFLOWS, Workflow, prompt_of, shown_for
@@ -241,7 +242,9 @@ def _no_header_schema(_name: str) -> None:
 
 
 class _Bypass:
-    """FastMCP's middlewares (context, spans, request state) for every method but those we answer ourselves."""
+    """FastMCP's middlewares (context, spans, request state) for every method but those we answer ourselves. A bug in
+    any is INTERNAL, whose text a client of the handshake era would be shown otherwise.
+    """
 
     def __init__(self, others: list[ServerMiddleware[Any]], words: McpWords) -> None:
         self._others = others
@@ -251,8 +254,15 @@ class _Bypass:
         if ctx.method == "initialize" and ctx.request is not None and SESSION_HEADER in ctx.request.headers:
             # What a session keeps was measured when it was opened; a second one would replace it.
             raise MCPError(code=_INVALID_REQUEST, message="This session is initialized already.")
-        if ctx.method in _OURS:
-            return await call_next(ctx)
+        try:
+            return await (call_next(ctx) if ctx.method in _OURS else self._answer(ctx, call_next))
+        except (MCPError, ValidationError):
+            raise
+        except Exception as error:  # noqa: BLE001  # as for tools
+            bug = masked(error, what=f"{ctx.method:.100}", request_id=_facts(ctx).request_id)
+            raise MCPError(code=INTERNAL_ERROR, message=bug.text, data=error_object(bug)) from None
+
+    async def _answer(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         for middleware in reversed(self._others):
             call_next = _wrap(middleware, call_next)
         facts = _facts(ctx)

@@ -31,7 +31,7 @@ from mcp_agent_mail.features.identity.callers import (
 )
 from tests.features.samples import an_agent
 
-BLUE, RED, GONE, WRONG = "amt_blue", "amt_red", "amt_gone", "amt_wrong"
+BLUE, RED, GONE, FOX, WRONG = "amt_blue", "amt_red", "amt_gone", "amt_fox", "amt_wrong"
 OPERATORS = "amo_operator"
 
 
@@ -39,6 +39,7 @@ AGENTS = {
     token_hash(BLUE): an_agent(1, "BlueLake"),
     token_hash(RED): an_agent(2, "RedStone"),
     token_hash(GONE): an_agent(3, "GoneElm", retired=True),
+    token_hash(FOX): an_agent(4, "QuietFox"),
 }
 
 
@@ -58,7 +59,8 @@ async def find_agent_by_id(agent_id: AgentId) -> Agent | None:
 
 
 async def find_claimed(texts: Sequence[str], _project_key: str | None) -> JwtAgents:
-    agents = [agent for text in texts for agent in AGENTS.values() if agent.name == text.partition("@")[0]]
+    named = [text.partition("@")[0] for text in texts if text != TWICE.name]
+    agents = [agent for name in named for agent in AGENTS.values() if agent.name == name]
     return JwtAgents(agents=agents, ambiguous=[TWICE] if TWICE.name in texts else [])
 
 
@@ -99,6 +101,15 @@ TABLE: list[tuple[dict[str, Any], dict[str, str]]] = [
     ({"claimed_agents": ("BlueLake", "RedStone"), "named_agent": "GoneElm"}, {"mcp": "BlueLake"}),
     ({"claimed_agents": ("BlueLake", "RedStone"), "agent_token": RED}, {"mcp": "RedStone"}),
     ({"claimed_agents": ("BlueLake", "RedStone"), "agent_token": GONE}, {"mcp": "refused"}),
+    # What is for agents that are not there makes nobody of its bearer: no other agent, and not the operator.
+    ({"issued_to": 99, "agent_token": BLUE}, {"mcp": "refused", "rpc": "refused"}),
+    ({"claimed_agents": ("Nobody",), "agent_token": BLUE}, {"mcp": "refused", "rpc": "refused"}),
+    ({"claimed_agents": ("QuietFox",), "token_argument": BLUE}, {"mcp": "refused"}),
+    ({"claimed_agents": ("QuietFox",), "token_argument": FOX}, {"mcp": "QuietFox", "rpc": "QuietFox"}),
+    ({"issued_to": 99, "role": Role.OPERATOR}, {"mcp": ANONYMOUS, "rpc": ANONYMOUS}),
+    ({"claimed_agents": ("Nobody",), "role": Role.OPERATOR}, {"mcp": ANONYMOUS, "rpc": ANONYMOUS}),
+    ({"claimed_agents": ("QuietFox",), "role": Role.OPERATOR}, {"mcp": ANONYMOUS, "rpc": ANONYMOUS}),
+    ({"claimed_agents": ("BlueLake",), "role": Role.OPERATOR}, {"mcp": "BlueLake", "rpc": "BlueLake"}),
     ({"bearer_token": OPERATORS, "agent_token": BLUE}, {"mcp": "BlueLake", "rpc": "BlueLake"}),
     # Given and wrong is refused, never ignored.
     ({"bearer_token": WRONG}, {"mcp": "refused", "rpc": "refused", "local": "refused"}),

@@ -66,6 +66,10 @@ class TokenAgents:
             f"it. {name} needs a connection whose bearer proves no other agent."
         )
 
+    def may_mean(self, name: str) -> bool:
+        """Whether the agent of this name, which something else has proven, may be one of those."""
+        return bool(self._unclear(name))
+
     def _unclear(self, name: str | None) -> list[AmbiguousClaim]:
         """Those that may mean the agent of this name; all of them where none is meant."""
         return [claim for claim in self.ambiguous if name is None or name_key(claim.name) == name_key(name)]

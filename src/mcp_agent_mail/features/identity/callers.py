@@ -95,11 +95,13 @@ async def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Pro
     given = _sort(credentials, rules)
     agent = await _one_agent(given.tokens, credentials, proofs.find_agent)
     brought, token_agents = await _brought(credentials, proofs)
-    agent = _proven_agent(agent, brought, credentials)
+    agent = _proven_agent(agent, brought, token_agents, credentials)
     code = await _join_code(given.codes, agent, proofs)
+    is_operator = given.is_operator and code is None and token_agents is None
     caller = Caller(
-        kind=CallerKind.OPERATOR if given.is_operator and code is None else CallerKind.ANONYMOUS,
-        # Whoever came in as agents that are not there, or not there alone, is nobody else at its word.
+        kind=CallerKind.OPERATOR if is_operator else CallerKind.ANONYMOUS,
+        # Whoever came in as agents that are not there, or not there alone, is nobody else: neither the operator nor
+        # any agent at its word.
         auth=rules.auth if token_agents is None else AgentAuth.STRICT,
         join_code=code,
         token_ways=TokenWays(
@@ -138,15 +140,21 @@ async def _brought(credentials: Credentials, proofs: Proofs) -> tuple[Sequence[A
     return (), None
 
 
-def _proven_agent(agent: Agent | None, brought: Sequence[Agent], credentials: Credentials) -> Agent | None:
-    """Whom the agents' own tokens prove, and what let the request in: all of them the same agent."""
-    if not brought:
-        return agent
+def _proven_agent(
+    agent: Agent | None, brought: Sequence[Agent], token_agents: TokenAgents | None, credentials: Credentials
+) -> Agent | None:
+    """Whom the agents' own tokens prove, and what let the request in: all of them the same agent. Where that is for
+    certain agents, of whom none is there, no other agent's token counts beside it.
+    """
     if agent is None:
-        return _meant(brought, credentials)
-    if all(one.id != agent.id for one in brought):
+        return _meant(brought, credentials) if brought else None
+    if token_agents is None or any(one.id == agent.id for one in brought) or token_agents.may_mean(agent.name):
+        return agent
+    if brought:
         raise _differing([agent, *brought])
-    return agent
+    raise ProofsDiffer(
+        f"A token of {agent.name} was given. {token_agents.why(agent.name)}", hint=token_agents.remedy(agent.name)
+    )
 
 
 def _meant(agents: Sequence[Agent], credentials: Credentials) -> Agent:
