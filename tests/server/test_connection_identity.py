@@ -147,3 +147,31 @@ async def test_the_record_of_calls_names_the_project_that_a_connection_said(app:
     recent = await app.call("read_resource", uri="resource://tooling/recent/600")
     newest = recent["entries"][0]
     assert (newest["tool"], newest["project"]) == ("list_agents", "/code/lib")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "meant"),
+    [
+        ("fetch_inbox", {"agent": "RedStone"}, ("agent", "agent_name")),
+        ("fetch_inbox", {"project": APP}, ("project", "project_key")),
+        (
+            "send_message",
+            {"from": "RedStone", "to": ["RedStone"], "subject": "a", "body_md": "b"},
+            ("from", "sender_name"),
+        ),
+    ],
+)
+async def test_a_misspelt_argument_is_understood_though_the_connection_says_what_it_means(
+    app: WholeApp, tool: str, arguments: dict[str, Any], meant: tuple[str, str]
+) -> None:
+    started = await app.call("macro_start_session", human_key=APP, agent_name="BlueLake", **PROFILE)
+    ways = [
+        (SAID, {}),
+        ("", {"X-Agent-Token": started["agent"]["registration_token"]}),
+    ]
+
+    for query, headers in ways:
+        answer = await app.client.post(f"/rpc/{tool}{query}", json=arguments, headers=headers)
+
+        unknown = answer.json()["error"]["data"]["unknown"]
+        assert unknown == [{"name": meant[0], "did_you_mean": meant[1]}]

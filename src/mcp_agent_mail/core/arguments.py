@@ -32,11 +32,13 @@ _TOKEN_WORDS = re.compile(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallWay:
     """How a tool is called, where not all of its arguments can come along. `hidden` ones no refusal names: they stand
-    in a path, or are never taken there. `what` is what its callers know the tool by, where that is not its name.
+    in a path, or are never taken there. `filled` ones its connection gave in its place: whoever misspells one of them
+    meant it. `what` is what its callers know the tool by, where that is not its name.
     """
 
     what: str | None = None
     hidden: frozenset[str] = frozenset()
+    filled: frozenset[str] = frozenset()
 
 
 ANY_WAY = CallWay()
@@ -101,11 +103,13 @@ def bind(
     what: str,
     taken_out: Iterable[str] = (),
     hidden: Collection[str] = (),
+    filled: Collection[str] = (),
 ) -> dict[str, Any]:
     """The validated keyword arguments of a call. Raises one InvalidInput that tells every mistake: what `what` does not
     know, what it lacks, and what has a wrong value.
 
-    `taken_out` are accepted arguments that were taken out of `given` before; `hidden` ones no refusal offers.
+    `taken_out` are accepted arguments that were taken out of `given` before; `hidden` ones no refusal offers; `filled`
+    ones stand in `given` and are not the call's own.
     """
     offered = _offered([*params, *taken_out], hidden)
     missing, wrong, bound = [], [], {}
@@ -124,12 +128,16 @@ def bind(
             wrong.append((name, refused))
     strangers = [name for name in given if name not in params]
     if strangers or missing or wrong:
-        unknown = _understand(strangers, offered, given, params)
+        unknown = _understand(strangers, offered, _own(given, filled), params)
         wrong += _wrong_too(unknown, given, params)
         required = _offered([param.name for param in params.values() if param.required], hidden)
         ways = ways_for([one.name for one in unknown if not one.nearest], offered, tool=what)
         raise _Mistakes(what, unknown, missing, wrong, offered, required, ways).as_error()
     return bound
+
+
+def _own(given: Mapping[str, Any], filled: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name not in filled}
 
 
 def _offered(names: Iterable[str], hidden: Collection[str]) -> list[str]:

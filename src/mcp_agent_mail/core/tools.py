@@ -305,7 +305,9 @@ class ToolTable:
             token_listed = spec.schema["properties"].keys() - spec.params.keys()
             also = () if credentials.via == "local" else (FORMAT_ARGUMENT,)
             taken_out = [*token_listed, *TOKEN_ARGUMENTS, *also]
-            call = bind(spec.params, given, what=way.what or name, taken_out=taken_out, hidden=way.hidden)
+            call = bind(
+                spec.params, given, what=way.what or name, taken_out=taken_out, hidden=way.hidden, filled=way.filled
+            )
             return await call_as(replace(credentials, in_arguments=True), spec.handler, call)
 
 

@@ -27,6 +27,7 @@ from mcp_agent_mail.server.edge.rates import RateClass
 from mcp_agent_mail.server.forgotten_sessions import ForgottenSession, ForgottenSessions
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.mcp import FACTS, SESSION_HEADER
+from mcp_agent_mail.server.plain_calls import is_json
 from mcp_agent_mail.server.rendering.responses import send_detail, send_value
 from mcp_agent_mail.server.request_ids import RequestIds, TakenId
 from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint
@@ -45,6 +46,11 @@ _NO_OBJECT = {
         "message": "Send one JSON-RPC request as a JSON object in UTF-8; batches are not served.",
     },
 }
+_NO_JSON_TYPE = "Send Content-Type: application/json."
+_NO_JSON_RPC = (
+    'This is no request of JSON-RPC 2.0. Send {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": '
+    '"health_check", "arguments": {}}}; or, without MCP, the arguments alone to POST /rpc/<tool>.'
+)
 _CANCELLED = b'"error":{"code":-32800,"message":"Request cancelled"}}'
 """How the SDK's answer to a cancelled call ends; no result does."""
 _MUCH_BESIDE = (
@@ -137,9 +143,15 @@ class McpEndpoint:
             hearing.close()
 
     async def _answer_post(self, scope: Scope, headers: Headers, receive: Receive, hearing: RequestHearing) -> None:
+        if not is_json(headers):
+            await send_detail(hearing.send, 400, _NO_JSON_TYPE)
+            return
         body = await read_body(receive)
         if not is_one_object(body):
             await send_value(hearing.send, 400, _NO_OBJECT)
+            return
+        if b'"jsonrpc"' not in body:
+            await send_detail(hearing.send, 400, _NO_JSON_RPC)
             return
         if has_much_beside(body):
             await send_detail(hearing.send, 413, _MUCH_BESIDE)

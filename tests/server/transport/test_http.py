@@ -8,6 +8,9 @@ import logging
 
 import httpx
 import pytest
+from mcp.client.session import ClientSession
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 
 from mcp_agent_mail.server.transport.limits import MAX_BODY_BYTES
 from tests.server.hosted import hosted, toy_app, toy_edge
@@ -174,3 +177,21 @@ async def test_logs_hold_paths_and_outcomes_and_never_what_was_said(caplog: pyte
     assert [record.getMessage() for record in ours] == ["tool echo", "POST /rpc/echo", "tool clash", "POST /rpc/clash"]
     assert [getattr(record, "facts", {}).get("outcome") for record in ours] == ["ok", None, "CONFLICT", None]
     assert "s3cret" not in "".join(f"{record.getMessage()}{record.__dict__}" for record in ours)
+
+
+@pytest.mark.parametrize("path", ["/mpc", "/sse", "/mcp/x"])
+async def test_a_client_of_mcp_at_a_wrong_path_is_told_the_right_one(path: str) -> None:
+    async with (
+        hosted(toy_app()) as url,
+        streamable_http_client(f"{url}{path}") as streams,
+        ClientSession(streams[0], streams[1]) as session,
+    ):
+        with pytest.raises(MCPError, match="MCP is at /mcp"):
+            await session.initialize()
+
+
+async def test_whoever_posts_for_json_alone_is_no_client_of_mcp() -> None:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers={"accept": "application/json"}) as client:
+        answer = await client.post(f"{url}/mpc", json={})
+
+    assert list(answer.json()) == ["detail"]

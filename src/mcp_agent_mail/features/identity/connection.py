@@ -168,6 +168,8 @@ class ConnectionTools(ToolTable):
             credentials = replace(
                 credentials, named_agent=_named_agent(spec, said), named_project=_named_project(spec, said)
             )
+        if len(completed.arguments) > len(arguments):
+            way = replace(way, filled=frozenset(completed.arguments).difference(arguments))
         try:
             return await self._table.run(name, completed.arguments, credentials, way)
         except AgentMailError as error:

@@ -179,7 +179,8 @@ class HttpApp:
             path_class = PathClass.DOOR if door is not None else self.paths.find(scope["path"])
             rule = None if path_class is None else RULES[path_class]
             send = self._edge.guarded(headers, rule, send)
-            if path_class is PathClass.MCP or (door is not None and door.speaks_mcp(scope["path"])):
+            is_mcp = path_class is PathClass.MCP or (door is not None and door.speaks_mcp(scope["path"]))
+            if is_mcp or _is_mcp_clients(scope, headers):
                 send = refusing_over_mcp(send)
             request = _Request(scope=scope, headers=headers, rule=rule or _UNSERVED, id=request_id)
             try:
@@ -355,6 +356,11 @@ def _trim(scope: Scope) -> None:
     """Blanks behind a header's value do not belong to it (RFC 9110); httptools leaves them on."""
     if any(value.endswith(_BLANKS) for _, value in scope["headers"]):
         scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+
+
+def _is_mcp_clients(scope: Scope, headers: Headers) -> bool:
+    """Whether a client of MCP asks, at whatever path it was given: nobody else posts for an event stream."""
+    return scope["method"] == "POST" and b"text/event-stream" in headers.get(b"accept", b"")
 
 
 def _connection(scope: Scope) -> str | None:
