@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.features.doctor.permissions import find_permissions
-from tests.faults.disks import read_only, require_mounts
+from tests.faults.disks import read_only, require_mounts, small_disk
 
 
 @pytest.fixture
@@ -56,3 +56,14 @@ def test_two_mounts_are_two_findings(root: Path, tmp_path: Path) -> None:
 
     with read_only(root / "projects"), read_only(elsewhere):
         assert told(root, database) == [("read-only", str(elsewhere)), ("read-only", str(root / "projects"))]
+
+
+def test_a_disk_of_its_own_is_named_though_what_it_is_mounted_in_is_read_only_too(tmp_path: Path) -> None:
+    require_mounts()
+    disk = tmp_path / "disk"
+    disk.mkdir()
+
+    with read_only(tmp_path), small_disk(disk, size_kib=64):
+        (disk / "mail.sqlite3").touch(mode=0o600)
+        with read_only(disk):
+            assert told(disk) == [("read-only", str(disk))]
