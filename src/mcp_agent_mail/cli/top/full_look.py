@@ -49,7 +49,7 @@ class ProjectLook:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sums:
+class ProjectFigures:
     """What projects have together; each `has_more` says that there is more than its sum."""
 
     agents: int
@@ -118,9 +118,9 @@ class FullLook:
         return value
 
 
-def added_up(looks: Sequence[ProjectLook], *, is_whole: bool) -> Sums:
+def added_up(looks: Sequence[ProjectLook], *, is_whole: bool) -> ProjectFigures:
     """What they have together. Unless they are all there are (`is_whole`), every sum is a lower bound."""
-    return Sums(
+    return ProjectFigures(
         agents=sum(one.agents_count for one in looks),
         unread=sum(one.unread for one in looks),
         leases=sum(one.leases for one in looks),

@@ -27,7 +27,7 @@ from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.lost_database import DatabaseLost, require_database
 from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, LOCKS_FOLDER, PROJECTS_FOLDER, archive_path
 from mcp_agent_mail.features.archiving.renew import claim_of
-from mcp_agent_mail.features.doctor.permissions import find_permissions
+from mcp_agent_mail.features.doctor.permission_check import find_permissions
 from mcp_agent_mail.features.doctor.verify import AHEAD, CONTENT_STEP, Finding, find_around
 from mcp_agent_mail.features.doctor.verify_store import says_nothing, verify_store
 from mcp_agent_mail.features.health.service import ARCHIVE_LATE_S

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.features.doctor.permissions import find_permissions
+from mcp_agent_mail.features.doctor.permission_check import find_permissions
 from tests.faults.disks import read_only, require_mounts, small_disk
 
 
