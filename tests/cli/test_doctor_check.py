@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.command_line import am
 from tests.cli.conftest import write_mail
+from tests.faults.disks import read_only, require_mounts
 from tests.served import Served
 
 
@@ -135,6 +136,23 @@ def test_a_store_that_others_may_read_is_a_finding_until_it_is_made_private(stop
 
     assert (finding["check"], finding["problem"]) == ("permissions", "open to others")
     assert check(stopped)[0] == 0
+
+
+def test_a_store_that_is_mounted_read_only_is_one_finding_and_the_rest_is_looked_at(stopped: Served) -> None:
+    require_mounts()
+    with read_only(stopped.root):
+        code, report = check(stopped)
+    (finding,) = report["findings"]
+
+    assert code == 1
+    assert (finding["check"], finding["problem"], finding["path"]) == ("permissions", "read-only", str(stopped.root))
+    assert "mounted read-only" in finding["evidence"]
+    assert finding["next_step"].startswith("Mount it for writing")
+    looked_at = {one["check"]: one["evidence"] for one in report["checks"]}
+    assert "database" not in looked_at
+    assert "git fsck --strict is clean" in next(
+        found for name, found in looked_at.items() if name.startswith("archive ")
+    )
 
 
 def test_a_server_whose_lock_file_was_removed_is_one_that_runs(tmp_path: Path) -> None:

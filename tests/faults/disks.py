@@ -38,6 +38,12 @@ def fill_disk(place: Path) -> Path:
     return ballast
 
 
+def require_mounts() -> None:
+    """Of a test of what is mounted: without the right to mount, which only root can have, it is skipped, loudly."""
+    if os.geteuid():
+        pytest.skip("SKIPPED: nothing is mounted read-only by who is not root")
+
+
 @contextmanager
 def read_only(place: Path) -> Iterator[Path]:
     """The folder or file `place`, which can only be read meanwhile, by whoever runs the tests; skipped as above."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
@@ -41,6 +43,40 @@ class SignalFiles:
             fresh.unlink(missing_ok=True)
             raise
         return True
+
+
+def has_any_signals(folder: Path, storage_root: Path) -> bool:
+    """Are there signals that `remove_signals` would remove?"""
+    return any(_signals(folder, storage_root))
+
+
+def remove_signals(folder: Path, storage_root: Path) -> None:
+    """They tell of mail that is gone with the store. Only the files that the server writes there go, as far as they can
+    be removed: the folder may be any, and hold other things. One outside of the store's may be other stores' too, and
+    stays as it is.
+    """
+    for signal in list(_signals(folder, storage_root)):
+        with suppress(OSError):
+            signal.unlink()
+    for agents in list(_signal_folders(folder, storage_root)):
+        for emptied in (agents, agents.parent, agents.parent.parent, folder):
+            if emptied != storage_root:
+                with suppress(OSError):
+                    emptied.rmdir()
+
+
+def _signals(folder: Path, storage_root: Path) -> Iterator[Path]:
+    for agents in _signal_folders(folder, storage_root):
+        yield from agents.glob("*.signal")
+
+
+def _signal_folders(folder: Path, storage_root: Path) -> Iterator[Path]:
+    """Those in the store's folder that no link leads out of."""
+    if not folder.is_relative_to(storage_root) or (folder.is_symlink() and folder != storage_root):
+        return
+    for agents in folder.glob("projects/*/agents"):
+        if agents.resolve() == folder.resolve() / agents.relative_to(folder):
+            yield agents
 
 
 def _remove(path: Path) -> bool:

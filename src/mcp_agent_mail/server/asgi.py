@@ -23,6 +23,7 @@ from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap.custom_tools import load_custom_tools
+from mcp_agent_mail.bootstrap.owned_store import owned_store
 from mcp_agent_mail.core.concurrency.hearing import SentPromise
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable, listed
 from mcp_agent_mail.core.failpoints import NO_FAULTS
@@ -150,7 +151,7 @@ class AsgiServer:
 
     async def _open(self, stack: AsyncExitStack, settings: Settings) -> StopTime:
         _require_no_ports(settings)
-        lock = stack.enter_context(StoreLock(settings.storage_root, settings.database_path))
+        lock = stack.enter_context(owned_store(settings))
         require_database(settings.storage_root, settings.database_path)
         custom = load_custom_tools(settings.custom_tools or ())
         with fastmcp_quieted():

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap import build_services
 from mcp_agent_mail.bootstrap.custom_tools import CustomTools, load_custom_tools
+from mcp_agent_mail.bootstrap.owned_store import owned_store
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.concurrency.periodic_work import Periodic
@@ -109,7 +110,7 @@ async def _run_server(
 ) -> None:
     fault_hook = faults.fault_hook
     async with AsyncExitStack() as stack:
-        lock = stack.enter_context(StoreLock(settings.storage_root, settings.database_path))
+        lock = stack.enter_context(owned_store(settings))
         require_database(settings.storage_root, settings.database_path)
         custom = load_custom_tools(settings.custom_tools or ())
         fault_hook(FailPoint.START)

@@ -107,3 +107,35 @@ def test_a_mapping_that_is_none_is_refused_before_anything(stopped_post: Post, t
     assert done.returncode == 2
     assert "--map OLD=NEW" in done.stderr
     assert not (tmp_path / "new").exists()
+
+
+def test_what_no_readable_database_stands_beside_is_saved_and_the_exit_code_says_so(
+    stopped_post: Post, tmp_path: Path
+) -> None:
+    server = stopped_post.server
+    (slug,) = (path.name for path in server.archives())
+    server.database.write_bytes(b"noise" * 1_000)
+
+    saved = server.am("archive", "save", str(tmp_path / "s.tar"), "--json")
+    streamed = subprocess.run(
+        [sys.executable, "-m", "mcp_agent_mail", "archive", "save", "-"],
+        env=server.environment(),
+        capture_output=True,
+        check=False,
+    )
+    exported = server.am("archive", "export", slug, str(tmp_path / "out"), "--json")
+    listed = server.am("archive", "list", str(tmp_path / "s.tar"))
+
+    assert [one.returncode for one in (saved, streamed, exported, listed)] == [1, 1, 1, 0]
+    assert [json.loads(one.stdout)["database"] for one in (saved, exported)] == ["unreadable", "unreadable"]
+    assert streamed.stdout == (tmp_path / "s.tar").read_bytes()
+    assert (tmp_path / "out" / "archive.json").is_file()
+
+
+def test_archives_without_a_database_are_all_there_is(stopped_post: Post, tmp_path: Path) -> None:
+    stopped_post.server.database.unlink()
+
+    saved = stopped_post.server.am("archive", "save", str(tmp_path / "s.tar"), "--json")
+
+    assert (saved.returncode, json.loads(saved.stdout)["database"]) == (0, "missing")
+    assert "Notice: only the archives were asked" in saved.stderr

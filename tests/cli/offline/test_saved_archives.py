@@ -24,6 +24,7 @@ def test_a_project_is_named_by_its_path_and_an_unknown_one_is_refused(at_stopped
         save_offline(context, tmp_path / "other.tar", ["/code/other"], progress=_silent)
 
     assert [project["human_key"] for project in saved["projects"]] == [context.settings.agent_mail_project]
+    assert saved["database"] == "read"
     assert list_offline(tmp_path / "s.tar", progress=_silent)["sha256"] == saved["sha256"]
     assert not (tmp_path / "other.tar").exists()
 
@@ -37,7 +38,7 @@ def test_archives_are_saved_though_the_database_cannot_be_read(
 
     saved = save_offline(context, tmp_path / "s.tar", [], progress=_silent)
 
-    assert saved["pending_events"] is None
+    assert (saved["pending_events"], saved["database"]) == (None, "unreadable")
     assert "only the archives were asked" in capsys.readouterr().err
     assert json.dumps(saved["projects"])
 
@@ -49,9 +50,22 @@ def test_archives_are_saved_beside_a_database_that_was_cut_off(
     path = context.settings.database_path
     os.truncate(path, path.stat().st_size // 2)
 
-    save_offline(context, tmp_path / "s.tar", [], progress=_silent)
+    saved = save_offline(context, tmp_path / "s.tar", [], progress=_silent)
 
+    assert saved["database"] == "unreadable"
     assert "only the archives were asked" in capsys.readouterr().err
+
+
+def test_archives_alone_are_saved_and_that_they_are_alone_is_said(
+    at_stopped: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    context = at_stopped.context()
+    context.settings.database_path.unlink()
+
+    saved = save_offline(context, tmp_path / "s.tar", [], progress=_silent)
+
+    assert (saved["pending_events"], saved["database"]) == (None, "missing")
+    assert f"There is none at {context.settings.database_path}." in capsys.readouterr().err
 
 
 def test_without_a_database_a_project_is_exported_by_its_slug(at_stopped: Shell, tmp_path: Path) -> None:
@@ -96,5 +110,6 @@ def test_without_a_database_a_folder_elsewhere_is_not_taken_for_an_archive(
         assert one.code == 1
         assert "Error (NOT_FOUND)" in one.err
         assert slug in one.err
-    assert (by_path.code, (tmp_path / "mine" / "archive.json").is_file()) == (0, True), by_path.err
+    assert (tmp_path / "mine" / "archive.json").is_file(), by_path.err
+    assert by_path.code == (0 if content is None else 1)
     assert not (tmp_path / "s.tar").exists()

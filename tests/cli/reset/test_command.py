@@ -120,6 +120,19 @@ def test_one_that_had_saved_nothing_says_so_when_it_is_finished(stopped_post: Po
     assert told["finished"] == "A reset was interrupted; it is done now. It had saved nothing."
 
 
+def test_a_start_that_finishes_it_takes_the_signals_away_too(stopped_post: Post) -> None:
+    server = stopped_post.server
+    killed = [sys.executable, "-c", KILLED, "swap-begun", "--no-archive"]
+    subprocess.run(killed, env=server.environment(), cwd=server.root.parent, check=False)
+    signal_file = server.root / "signals" / "projects" / "app" / "agents" / "BlueLake.signal"
+    signal_file.parent.mkdir(parents=True, exist_ok=True)
+    signal_file.touch()
+
+    with server:
+        assert not signal_file.exists()
+    assert not (server.root / "signals" / "projects" / "app").exists()
+
+
 @pytest.mark.parametrize("point", ["swap-begun", "swap-kept", "swap-placed"])
 def test_killed_half_way_it_finishes_when_it_is_run_again(stopped_post: Post, point: str) -> None:
     server = stopped_post.server

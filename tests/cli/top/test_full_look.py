@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.cli.top.full_look import MOST_SHOWN, AgentLook, FullLook, ProjectLook, seen_agents
+from mcp_agent_mail.cli.top.full_look import MOST_SHOWN, AgentLook, FullLook, ProjectLook, added_up, seen_agents
 
 
 def row(number: int, **more: object) -> AgentLook:
@@ -11,8 +11,13 @@ def row(number: int, **more: object) -> AgentLook:
     return AgentLook(**{**given, **last, **more})  # type: ignore[arg-type]  # plain values of a row
 
 
+def look(*rows: AgentLook, **more: object) -> ProjectLook:
+    given = {"slug": "shop", "agents": rows, "agents_count": len(rows), "leases": 0, "has_more_leases": False}
+    return ProjectLook(**{**given, **more})  # type: ignore[arg-type]  # plain values of a look
+
+
 def test_those_active_last_are_shown_and_no_more_than_a_bound() -> None:
-    looks = [ProjectLook(slug="shop", agents=[row(number) for number in range(MOST_SHOWN + 20)], leases=0)]
+    looks = [look(*(row(number) for number in range(MOST_SHOWN + 20)))]
 
     found = seen_agents(looks)
 
@@ -21,7 +26,19 @@ def test_those_active_last_are_shown_and_no_more_than_a_bound() -> None:
 
 
 def test_a_project_adds_up_its_unread_mail() -> None:
-    assert ProjectLook(slug="shop", agents=[row(2), row(5)], leases=0).unread == 7
+    assert look(row(2), row(5)).unread == 7
+
+
+def test_a_sum_says_where_there_is_more_than_it() -> None:
+    whole = added_up([look(row(2), row(3), leases=4), look(row(1), leases=1)], is_whole=True)
+    cut = added_up([look(row(2), agents_count=9), look(leases=7, has_more_leases=True)], is_whole=True)
+    partly = added_up([look(row(2), leases=1)], is_whole=False)
+
+    assert (whole.agents, whole.unread, whole.leases) == (3, 6, 5)
+    assert (whole.has_more_agents, whole.has_more_unread, whole.has_more_leases) == (False, False, False)
+    assert (cut.agents, cut.unread, cut.leases) == (9, 2, 7)
+    assert (cut.has_more_agents, cut.has_more_unread, cut.has_more_leases) == (False, True, True)
+    assert (partly.has_more_agents, partly.has_more_unread, partly.has_more_leases) == (True, True, True)
 
 
 def test_json_has_the_agents_under_a_name_of_their_own() -> None:

@@ -86,5 +86,25 @@ def test_words_of_peers_are_neither_markup_nor_control() -> None:
     assert "\x1b" not in found
 
 
+def test_what_is_a_lower_bound_has_a_plus() -> None:
+    overview = FullLook(
+        server="ok",
+        projects=9,
+        projects_seen=9,
+        agents=8,
+        unread=7,
+        leases=6,
+        has_more_projects=True,
+        has_more_agents=True,
+        has_more_unread=True,
+        has_more_leases=True,
+    )
+    found = dict(figures(overview))
+    shown = seen(FullLook(server="ok", rows=[agent("BlueLake", has_more_leases=True)]))
+
+    assert [found[name] for name in ("projects", "agents", "unread", "leases")] == ["9+", "8+", "7+", "6+"]
+    assert shown[-1].split()[3:5] == ["3", "1+"]
+
+
 def test_projects_that_were_not_looked_at_yet_are_counted() -> None:
     assert dict(figures(FullLook(server="ok", projects=9, projects_seen=4)))["projects"] == "9 (4 of them looked at)"

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 
 import pytest
 
 from mcp_agent_mail.cli.gateway.http import Server
+from mcp_agent_mail.cli.top import server_look
 from mcp_agent_mail.cli.top.call_counts import CallFigures, ToolCalls
+from mcp_agent_mail.cli.top.full_look import MOST_SHOWN
 from mcp_agent_mail.cli.top.server_look import PROJECTS_A_LOOK, ServerLook, call_look
+from tests.cli.conftest import Post
+from tests.cli.top.crowds import add_agents
 from tests.served import Served
 
 PROJECTS = 6
@@ -43,6 +48,50 @@ def test_projects_are_looked_at_in_turn(looks: ServerLook) -> None:
     assert (first.projects, first.projects_seen, first.agents) == (PROJECTS, PROJECTS_A_LOOK, PROJECTS_A_LOOK)
     assert (second.projects_seen, second.agents, second.leases) == (PROJECTS, PROJECTS, 2 * PROJECTS)
     assert second.rows[0].leases == 2
+
+
+def test_sums_of_projects_that_were_not_all_looked_at_are_lower_bounds(looks: ServerLook) -> None:
+    first, second = looks.look(), looks.look()
+
+    assert (first.has_more_agents, first.has_more_unread, first.has_more_leases) == (True, True, True)
+    assert (second.has_more_agents, second.has_more_unread, second.has_more_leases) == (False, False, False)
+    assert (first.has_more_projects, second.has_more_projects) == (False, False)
+
+
+def test_more_than_a_list_holds_is_counted(looks: ServerLook, server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    with server.connect() as connection:
+        for number in range(8):
+            given = {"project_key": "/code/p5", "agent_name": "BlueLake"}
+            connection.call("file_reservation_paths", **given, paths=[f"c{number}/**"])
+    monkeypatch.setattr(server_look, "_LISTED", 4)
+
+    found = looks.look(projects=PROJECTS)
+
+    assert (found.projects, found.has_more_projects) == (PROJECTS, False)
+    assert (found.leases, found.has_more_leases) == (2 * PROJECTS + 8, False)
+    assert [row.leases for row in found.rows if row.project.startswith("code-p5")] == [10]
+
+
+def test_what_a_look_has_no_lists_for_is_said(looks: ServerLook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_look, "_LISTED", 2)
+    monkeypatch.setattr(server_look, "_LISTS", 2)
+    monkeypatch.setattr(server_look, "_MORE_LISTS", 1)
+
+    found = looks.look(projects=PROJECTS)
+
+    assert (found.projects, found.has_more_projects) == (4, True)
+    assert (found.leases, found.has_more_leases) == (8, True)
+    assert sorted(row.has_more_leases for row in found.rows) == [False, True, True, True]
+
+
+def test_agents_beyond_the_list_are_counted_and_their_mail_is_said_to_be_more(stopped_post: Post) -> None:
+    add_agents(stopped_post.server.database, 1_000)
+    with stopped_post.server as served, closing(ServerLook(Server(url=f"http://127.0.0.1:{served.port}"))) as looks:
+        found = looks.look()
+
+    assert (found.projects_seen, found.agents, found.has_more_agents) == (1, 1_002, False)
+    assert (found.unread, found.has_more_unread) == (1, True)
+    assert len(found.rows) == MOST_SHOWN
 
 
 def test_calls_are_counted_between_looks(looks: ServerLook, server: Served) -> None:

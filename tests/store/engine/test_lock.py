@@ -243,7 +243,7 @@ def test_the_address_of_a_killed_owner_is_nobodys_once_the_store_is_owned_again(
     (tmp_path / OWNER_FILE).write_text(f'{{"pid": 1, "url": "{_URL}", "listens_on": "{_URL}", "started": "now"}}')
     seen: list[bool] = []
     monkeypatch.setattr(
-        "mcp_agent_mail.store.engine.lock.finish_swap", lambda _: seen.append((tmp_path / OWNER_FILE).exists())
+        "mcp_agent_mail.store.engine.lock.finish_swap", lambda _, **_more: seen.append((tmp_path / OWNER_FILE).exists())
     )
 
     with StoreLock(tmp_path, tmp_path / "mail.sqlite3"):
@@ -256,7 +256,7 @@ def test_the_address_of_a_killed_owner_is_nobodys_once_the_store_is_owned_again(
 def test_an_interrupted_swap_that_is_finished_with_the_lock_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, *, was_one: bool, lines: int
 ) -> None:
-    monkeypatch.setattr("mcp_agent_mail.store.engine.lock.finish_swap", lambda _: was_one)
+    monkeypatch.setattr("mcp_agent_mail.store.engine.lock.finish_swap", lambda _, **_more: was_one)
 
     with StoreLock(tmp_path, tmp_path / "mail.sqlite3"):
         told = [record.message for record in caplog.records if "interrupted" in record.message]

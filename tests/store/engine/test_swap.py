@@ -16,7 +16,7 @@ from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.store.engine import swap as swapping
 from mcp_agent_mail.store.engine.lock import StoreLock
-from mcp_agent_mail.store.engine.swap import SwapUnfinished, finish_swap, swap
+from mcp_agent_mail.store.engine.swap import NotedReset, SwapUnfinished, finish_swap, swap
 from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces, SwapRefused
 from tests.on_disk import OnDisk
 
@@ -362,3 +362,26 @@ def test_what_was_begun_in_a_folder_that_is_another_one_now_is_refused_with_its_
 
     assert f"(STORAGE_ROOT was {then}, as it says)" in refused.value.hint
     assert _found(tmp_path) == before
+
+
+@pytest.mark.parametrize("reset", [None, NotedReset(saved=None)])
+def test_what_tells_of_an_emptied_store_is_taken_away_before_the_journal_is(
+    tmp_path: Path, reset: NotedReset | None
+) -> None:
+    root, seen = _prepared(tmp_path), []
+
+    def stop(point: FailPoint) -> None:
+        if point is FailPoint.SWAP_PLACED:
+            raise Stopped
+
+    def note() -> None:
+        seen.append(journal_in(root).exists())
+
+    with pytest.raises(Stopped):
+        swap(places_in(root), moves_in(root), reset=reset, on_reset=note, fault_hook=stop)
+    with StoreLock(root, root / "mail.sqlite3", on_reset=note):
+        pass
+    with StoreLock(root, root / "mail.sqlite3", on_reset=note):
+        pass
+
+    assert seen == ([] if reset is None else [True, True])

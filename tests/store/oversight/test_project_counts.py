@@ -41,3 +41,17 @@ async def test_leases_are_counted_while_they_live(tmp_path: Path) -> None:
         assert (await count(), await count(LeaseKind.SLOT)) == (3, 0)
         seeded.clock.step(TTL_S)
         assert await count() == 1
+
+
+async def test_projects_are_counted_no_further_than_one_more_than_the_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_seeded_store(tmp_path) as seeded:
+        counted = await seeded.store.read(lambda view: view.project_counts.projects())
+        monkeypatch.setattr(project_counts, "MOST_COUNTED", 0)
+        bounded = await seeded.store.read(lambda view: view.project_counts.projects())
+        await seeded.store.write(lambda tx: tx.projects.set_archived(seeded.lib.id, tx.now))
+        monkeypatch.undo()
+        without = await seeded.store.read(lambda view: view.project_counts.projects())
+
+        assert (counted, bounded, without) == (2, 1, 1)

@@ -10,7 +10,7 @@ import typer
 from mcp_agent_mail.cli.arguments import given_path, reading_argument
 from mcp_agent_mail.cli.commands.tokens import not_rebuilt_rows
 from mcp_agent_mail.cli.context import CliContext, load_context
-from mcp_agent_mail.cli.exit_codes import NoServer
+from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import (
     Column,
@@ -48,12 +48,13 @@ def save(
         list[str] | None, typer.Option("--project", "-p", metavar="PROJECT", help="Only this one; may be repeated.")
     ] = None,
     json: JsonFlag = False,
-) -> None:
+) -> int:
     """Save the archives of all projects, or of some, in one file.
 
     A tar of Git bundles with a manifest and the SHA-256 of each: mail, attachments, history. No token,
     and nothing that Git has not: `pending events` says how much that is. The same archives give the same
-    bytes. Never over an existing file. Beside a server too.
+    bytes. Never over an existing file. Beside a server too. Exit codes: 0 saved, 1 refused, or saved
+    though the database cannot be read, so that nobody knows whether archives lack anything.
     """
     from mcp_agent_mail.cli.offline.saved_archives import save_offline, save_to_stdout
 
@@ -70,6 +71,7 @@ def save(
         _print(answer, json=json)
     elif answer["pending_events"]:
         sys.stderr.write(f"Notice: {answer['pending_events']} events are not in Git yet, so not in the file.\n")
+    return _exit_code(answer)
 
 
 def list_(
@@ -127,11 +129,12 @@ def export(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Missing, or empty.")],
     exact: Annotated[bool, typer.Option("--exact", help="With blind copies and private mail: a plain clone.")] = False,
     json: JsonFlag = False,
-) -> None:
+) -> int:
     """Make a Git repository of a project's history, to give away.
 
     Each commit with its author, times and words, but no blind recipient and no private mail in any of
     them. Links between agents stay, but for those that such mail alone tells of. Beside a server too.
+    Exit codes as those of am archive save.
     """
     from mcp_agent_mail.cli.offline.saved_archives import export_offline
 
@@ -144,6 +147,12 @@ def export(
         print_json(answer)
     else:
         print_fields(list(answer.items()))
+    return _exit_code(answer)
+
+
+def _exit_code(answer: Row) -> int:
+    """Less than was asked for where nobody could say what archives there should be."""
+    return ExitCode.FINDINGS if answer["database"] == "unreadable" else ExitCode.DONE
 
 
 def register(group: typer.Typer) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap import build_services
+from mcp_agent_mail.bootstrap.owned_store import owned_store
 from mcp_agent_mail.bootstrap.wiring import archiver_settings
 from mcp_agent_mail.cli.gateway.fault_log import tell_faults_once
 from mcp_agent_mail.core.errors import Unavailable
@@ -26,7 +27,6 @@ from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.features.messaging.attachments import SeenAttachment
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.engine.migrate import require_current
 
 _DRAIN_TIMEOUT_S = 30.0
@@ -61,7 +61,7 @@ class InProcessGateway:
     async def _open(self) -> None:
         settings = self._settings
         async with AsyncExitStack() as opened:
-            opened.enter_context(StoreLock(settings.storage_root, settings.database_path))
+            opened.enter_context(owned_store(settings))
             require_database(settings.storage_root, settings.database_path)
             if settings.database_path.is_file():
                 require_current(settings.database_path)

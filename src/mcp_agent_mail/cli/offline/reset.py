@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from mcp_agent_mail.features.recovery.replaced_store import why_unread
 from mcp_agent_mail.features.recovery.reset import empty, is_empty, what_stays
 from mcp_agent_mail.features.recovery.save import NothingSaved
 from mcp_agent_mail.features.recovery.scratch import remove_left
+from mcp_agent_mail.notify.signal_files import has_any_signals, remove_signals
 
 _PREFIX = "reset-"
 _SUFFIX = ".tar"
@@ -47,12 +46,13 @@ def is_finished(context: CliContext) -> bool:
             pass
     if not is_empty(place):
         return False
-    has_signals = any(_signals(context.settings))
+    signals_dir = context.settings.notifications_signals_dir
+    has_signals = has_any_signals(signals_dir, context.storage_root)
     if has_signals:
         with lone_owner(context.settings):
             if not is_empty(place):
                 return False
-            _remove_signals(context.settings)
+            remove_signals(signals_dir, context.storage_root)
     if is_half or has_signals:
         return True
     raise NoServer(
@@ -78,8 +78,13 @@ def reset_offline(
         saved = _save(context, told, clock) if saves else None
         stays = what_stays(place)
         saved_in = None if saved is None else Path(saved["file"])
-        empty(place, clock, saved=saved_in, fault_hook=fault_hook)
-        _remove_signals(settings)
+        empty(
+            place,
+            clock,
+            saved=saved_in,
+            on_reset=lambda: remove_signals(settings.notifications_signals_dir, settings.storage_root),
+            fault_hook=fault_hook,
+        )
     return {
         "path": str(settings.storage_root),
         "archive": None if saved is None else saved["file"],
@@ -117,36 +122,6 @@ def _target(folder: Path, clock: Clock) -> Path:
         remove_left(left)
     others = (path.name.removesuffix(_SUFFIX) for path in folder.glob(f"{_PREFIX}*{_SUFFIX}"))
     return folder / f"{_PREFIX}{next_name(to_datetime(clock()).strftime('%Y-%m-%dT%H%M%SZ'), others)}{_SUFFIX}"
-
-
-def _remove_signals(settings: Settings) -> None:
-    """They tell of mail that is gone. Only the files that the server writes there go: the folder may be any, and hold
-    other things.
-    """
-    folder, root = settings.notifications_signals_dir, settings.storage_root
-    for signal in list(_signals(settings)):
-        with suppress(OSError):
-            signal.unlink()
-    for agents in list(_signal_folders(settings)):
-        for emptied in (agents, agents.parent, agents.parent.parent, folder):
-            if emptied != root:
-                with suppress(OSError):
-                    emptied.rmdir()
-
-
-def _signals(settings: Settings) -> Iterator[Path]:
-    for agents in _signal_folders(settings):
-        yield from agents.glob("*.signal")
-
-
-def _signal_folders(settings: Settings) -> Iterator[Path]:
-    """Those in the store's folder that no link leads out of."""
-    folder = settings.notifications_signals_dir
-    if not folder.is_relative_to(settings.storage_root) or (folder.is_symlink() and folder != settings.storage_root):
-        return
-    for agents in folder.glob("projects/*/agents"):
-        if agents.resolve() == folder.resolve() / agents.relative_to(folder):
-            yield agents
 
 
 def _place(settings: Settings) -> StorePlace:

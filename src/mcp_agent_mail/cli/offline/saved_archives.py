@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any, BinaryIO
@@ -43,22 +44,32 @@ from mcp_agent_mail.store.transaction import View
 Answer = dict[str, Any]
 
 
+class DatabaseState(StrEnum):
+    """What became of asking the database what archives there should be, and what Git has not got yet."""
+
+    READ = "read"
+    MISSING = "missing"
+    """There is none, so that the archives are all there is."""
+    UNREADABLE = "unreadable"
+    """It may know of more than the archives have."""
+
+
 def save_offline(context: CliContext, target: Path, keys: Sequence[str], *, progress: Progress) -> Answer:
     """Save the archives of these projects, or of all, into a new file."""
     with told_when_replaced(context.settings), told_without_room(context.settings, target):
-        known = _known(context)
+        known, database = _known(context)
         only = _slugs(context, keys, known)
         saved = save(context.storage_root, target, known=known, only=only, progress=progress)
-    return _saved(str(target.absolute()), saved)
+    return _saved(str(target.absolute()), saved, database)
 
 
 def save_to_stdout(context: CliContext, out: BinaryIO, keys: Sequence[str], *, progress: Progress) -> Answer:
     """As `save_offline`, into a stream."""
     with told_when_replaced(context.settings), told_without_room(context.settings):
-        known = _known(context)
+        known, database = _known(context)
         only = _slugs(context, keys, known)
         saved = save_to_stream(context.storage_root, out, known=known, only=only, progress=progress)
-    return _saved("-", saved)
+    return _saved("-", saved, database)
 
 
 def list_offline(file: Path, *, progress: Progress) -> Answer:
@@ -82,22 +93,30 @@ def export_offline(context: CliContext, key: str, target: Path, *, is_exact: boo
 
 
 def _export(context: CliContext, key: str, target: Path, *, is_exact: bool, progress: Progress) -> Answer:
-    known = _known(context)
+    known, database = _known(context)
     (slug,) = _slugs(context, [key], known)
     archive = archive_path(context.storage_root, slug)
     require_held(context.storage_root, slug, known)
     with damage_told(archive, has_database=known is not None):
         made = export(archive, target, storage_root=context.storage_root, is_exact=is_exact, progress=progress)
-    return {"project": slug, "path": made.path, "commit": made.commit, "commits": made.commits, "exact": made.is_exact}
+    return {
+        "project": slug,
+        "path": made.path,
+        "commit": made.commit,
+        "commits": made.commits,
+        "exact": made.is_exact,
+        "database": database,
+    }
 
 
-def _saved(name: str, saved: SavedArchives) -> Answer:
+def _saved(name: str, saved: SavedArchives, database: DatabaseState) -> Answer:
     return {
         "file": name,
         "bytes": saved.bytes,
         "sha256": saved.sha256,
         "projects": _projects(saved.manifest),
         "pending_events": saved.pending_events,
+        "database": database,
     }
 
 
@@ -105,19 +124,24 @@ def _projects(manifest: SavedManifest) -> list[Answer]:
     return [asdict(project) for project in manifest.projects]
 
 
-def _known(context: CliContext) -> KnownStore | None:
+def _known(context: CliContext) -> tuple[KnownStore | None, DatabaseState]:
     """What the database says. Archives stand for themselves: where it cannot be asked that is said, and they go on."""
     path = context.settings.database_path
     if not context.store_exists():
-        return None
+        _tell_archives_alone(f"There is none at {path}.")
+        return None, DatabaseState.MISSING
     try:
         with faults_told():
             require_same(path)
             with open_artifacts(path) as artifacts:
-                return known_store(artifacts, system_clock())
+                return known_store(artifacts, system_clock()), DatabaseState.READ
     except (StoreRefused, StoreFailed) as refused:
-        sys.stderr.write(visible(f"Notice: only the archives were asked, not the database: {refused.message}\n"))
-        return None
+        _tell_archives_alone(refused.message)
+        return None, DatabaseState.UNREADABLE
+
+
+def _tell_archives_alone(why: str) -> None:
+    sys.stderr.write(visible(f"Notice: only the archives were asked, not the database: {why}\n"))
 
 
 def _slugs(context: CliContext, keys: Sequence[str], known: KnownStore | None) -> list[str]:

@@ -13,7 +13,7 @@ from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.store_owner import SWAP_FILE, read_owner
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 from mcp_agent_mail.store.engine.free_space import told_when_full
-from mcp_agent_mail.store.engine.lock import StoreInUse, StoreLock
+from mcp_agent_mail.store.engine.lock import StoreInUse
 
 
 class StoreOccupied(Conflict):
@@ -72,9 +72,12 @@ def lone_owner(settings: Settings) -> Iterator[None]:
     """Own the store meanwhile. Raises StoreOccupied, which names the process or the address of who does; and DiskFull
     where that, or what is done within, fails for want of room.
     """
+    # 0.6 s, which who only reads need not pay.
+    from mcp_agent_mail.bootstrap.owned_store import owned_store
+
     with told_without_room(settings, settings.backup_dir), ExitStack() as held:
         try:
-            held.enter_context(StoreLock(settings.storage_root, settings.database_path))
+            held.enter_context(owned_store(settings))
         except StoreInUse as in_use:
             raise StoreOccupied(
                 in_use.message,

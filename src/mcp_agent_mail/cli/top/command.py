@@ -36,7 +36,7 @@ _AGENTS = (
     Column("project", "project"),
     Column("program", "program"),
     Column("unread", "unread", is_right=True),
-    Column("leases", "leases", is_right=True),
+    Column("leases", lambda row: f"{row['leases']}{'+' if row['has_more_leases'] else ''}", is_right=True),
     Column("active", at("last_active_ts")),
     Column("listening", "listening"),
 )
@@ -54,9 +54,9 @@ def top(
     """Watch agents, unread mail, leases, calls and the archive, live until q or Ctrl-C.
 
     A look costs the server some ten small questions: agents and leases of four projects in turn, calls of the last
-    minute from /metrics. A restart is survived; without a server it shows what the store says. --once and --json, or an
-    output that is no terminal, look once: 0 done, 1 the server says error, is busy or refuses, 69 neither server
-    nor store.
+    minute from /metrics. Sums are of the projects looked at; a plus says that there is more. A restart is survived;
+    without a server it shows what the store says. --once and --json, or an output that is no terminal, look once:
+    0 done, 1 the server says error, is busy or refuses, 69 neither server nor store.
     """
     context = load_context()
     # What looks is imported here: --help does without.

@@ -12,7 +12,9 @@ MOST_SHOWN = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentLook:
-    """An agent that is not retired. `last_active_ts` is ISO 8601; `listening` is None where nobody can say."""
+    """An agent that is not retired. `last_active_ts` is ISO 8601; `listening` is None where nobody can say; with
+    `has_more_leases` it may hold more than `leases`.
+    """
 
     name: str
     project: str
@@ -21,19 +23,41 @@ class AgentLook:
     leases: int
     listening: bool | None
     last_active_ts: str
+    has_more_leases: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectLook:
-    """A project as it was when it was looked at last."""
+    """A project as it was when it was looked at last. `agents` are those active last, of `agents_count`; with
+    `has_more_leases` there are more than `leases`.
+    """
 
     slug: str
     agents: Sequence[AgentLook]
+    agents_count: int
     leases: int
+    has_more_leases: bool
 
     @property
     def unread(self) -> int:
         return sum(one.unread for one in self.agents)
+
+    @property
+    def has_more_unread(self) -> bool:
+        """Whether there are agents whose mail is not in `unread`."""
+        return self.agents_count > len(self.agents)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectFigures:
+    """What projects have together; each `has_more` says that there is more than its sum."""
+
+    agents: int
+    unread: int
+    leases: int
+    has_more_agents: bool
+    has_more_unread: bool
+    has_more_leases: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +87,7 @@ class CallLook:
 class FullLook:
     """One look. `server` is what it says of itself (ok, degraded, error), or `busy` or `refusing` where it
     answered nothing else, or `none`: with these three the figures are the store's.
-    `problem` is why there is less than there could be.
+    `problem` is why there is less than there could be. A figure is a lower bound where its `has_more` is true.
     """
 
     server: str
@@ -75,6 +99,10 @@ class FullLook:
     agents: int = 0
     unread: int = 0
     leases: int = 0
+    has_more_projects: bool = False
+    has_more_agents: bool = False
+    has_more_unread: bool = False
+    has_more_leases: bool = False
     calls: CallLook | None = None
     pending_events: int | None = None
     oldest_pending_s: float | None = None
@@ -88,6 +116,18 @@ class FullLook:
         value = asdict(self)
         value["agents_shown"] = value.pop("rows")
         return value
+
+
+def added_up(looks: Sequence[ProjectLook], *, is_whole: bool) -> ProjectFigures:
+    """What they have together. Unless they are all there are (`is_whole`), every sum is a lower bound."""
+    return ProjectFigures(
+        agents=sum(one.agents_count for one in looks),
+        unread=sum(one.unread for one in looks),
+        leases=sum(one.leases for one in looks),
+        has_more_agents=not is_whole,
+        has_more_unread=not is_whole or any(one.has_more_unread for one in looks),
+        has_more_leases=not is_whole or any(one.has_more_leases for one in looks),
+    )
 
 
 def seen_agents(looks: Sequence[ProjectLook]) -> list[AgentLook]:

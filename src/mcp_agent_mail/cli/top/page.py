@@ -31,16 +31,20 @@ def figures(overview: FullLook) -> list[tuple[str, object]]:
         ("problem", overview.problem),
         ("url", overview.url),
         ("version", overview.version),
-        ("projects", f"{overview.projects}{seen}"),
-        ("agents", str(overview.agents)),
-        ("unread", str(overview.unread)),
-        ("leases", str(overview.leases)),
+        ("projects", f"{_at_least(overview.projects, has_more=overview.has_more_projects)}{seen}"),
+        ("agents", _at_least(overview.agents, has_more=overview.has_more_agents)),
+        ("unread", _at_least(overview.unread, has_more=overview.has_more_unread)),
+        ("leases", _at_least(overview.leases, has_more=overview.has_more_leases)),
         ("calls/s", None if calls is None else f"{calls.calls_per_s:g}"),
         ("errors/s", None if calls is None else f"{calls.errors_per_s:g}"),
         ("p95", _milliseconds(calls)),
         ("pending", _pending(overview)),
         ("waiting", None if overview.waits is None else f"{overview.waits} calls, {overview.streams or 0} streams"),
     ]
+
+
+def _at_least(count: int, *, has_more: bool) -> str:
+    return f"{count}+" if has_more else str(count)
 
 
 def _milliseconds(calls: CallLook | None) -> str | None:
@@ -135,7 +139,7 @@ def _agents(rows: Sequence[AgentLook], now: Micros) -> RenderableType:
             _cell(row.project),
             _cell(row.program),
             Text(str(row.unread), style=_LOUD if row.unread else _DIM),
-            Text(str(row.leases), style="" if row.leases else _DIM),
+            Text(_at_least(row.leases, has_more=row.has_more_leases), style="" if row.leases else _DIM),
             age(row.last_active_ts, now),
             "yes" if row.listening else "-",
         )

@@ -6,21 +6,33 @@
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server
 from mcp_agent_mail.cli.project_option import list_uri, resource_uri
 from mcp_agent_mail.cli.top.call_counts import CallFigures, ToolCalls, read_figures
-from mcp_agent_mail.cli.top.full_look import AgentLook, CallLook, FullLook, ProjectLook, ToolRow, seen_agents
+from mcp_agent_mail.cli.top.full_look import (
+    AgentLook,
+    CallLook,
+    FullLook,
+    ProjectLook,
+    ToolRow,
+    added_up,
+    seen_agents,
+)
 
 ANSWER_WITHIN_S = 3.0
 PROJECTS_A_LOOK = 4
-"""Of which agents and leases are asked: eight questions."""
-_PROJECTS = 1_000
-_AGENTS = 200
-_LEASES = 200
+"""Of which agents and leases are asked: eight questions, where none has more than a list holds."""
+_LISTED = 1_000
+"""What a list of the server holds at most."""
+_LISTS = 10
+"""Of so many lists at most are projects counted, and the leases of one of them."""
+_MORE_LISTS = 10
+"""Beyond the first of each project, so many lists of leases are asked for in a look."""
 _LIST_EVERY = 15
 _HEALTH_EVERY = 5
 _WINDOW_S = 60.0
@@ -40,6 +52,8 @@ class ServerLook:
         # Plain JSON.
         self._health: dict[str, Any] = {}
         self._slugs: list[str] = []
+        self._has_more_projects = False
+        self._lists_left = 0
         self._looks: dict[str, ProjectLook] = {}
         self._turn = 0
         self._count = 0
@@ -54,6 +68,7 @@ class ServerLook:
         self._read_figures()
         if self._count % _LIST_EVERY == 0:
             self._list_projects()
+        self._lists_left = _MORE_LISTS
         for slug in self._next(projects):
             self._look_at(slug)
         self._count += 1
@@ -68,7 +83,13 @@ class ServerLook:
             self._figures.popleft()
 
     def _list_projects(self) -> None:
-        found = self._gateway.read(list_uri("projects", limit=_PROJECTS))
+        found: list[Any] = []
+        for _ in range(_LISTS):
+            page = self._gateway.read(list_uri("projects", limit=_LISTED, **_after(found)))
+            found += page
+            if len(page) < _LISTED:
+                break
+        self._has_more_projects = len(found) == _LISTS * _LISTED
         self._slugs = [str(one["slug"]) for one in reversed(found)]
         self._looks = {slug: look for slug, look in self._looks.items() if slug in set(self._slugs)}
 
@@ -80,37 +101,60 @@ class ServerLook:
         return taken
 
     def _look_at(self, slug: str) -> None:
-        agents = self._gateway.read(resource_uri("agents", slug, limit=_AGENTS))["agents"]
-        leases = self._gateway.read(resource_uri("file_reservations", slug, limit=_LEASES))
-        held: dict[str, int] = {}
-        for lease in leases:
-            held[lease["agent"]] = held.get(lease["agent"], 0) + 1
+        agents = self._gateway.read(resource_uri("agents", slug))["agents"]
+        leases, has_more_leases = self._leases(slug)
+        held = Counter(str(lease["agent"]) for lease in leases)
         rows = [
             AgentLook(
                 name=str(one["name"]),
                 project=slug,
                 program=str(one["program"]),
                 unread=int(one["unread_count"]),
-                leases=held.get(one["name"], 0),
+                leases=held[str(one["name"])],
+                has_more_leases=has_more_leases,
                 listening=bool(one["listening"]),
                 last_active_ts=str(one["last_active_ts"]),
             )
             for one in agents
         ]
-        self._looks[slug] = ProjectLook(slug=slug, agents=rows, leases=len(leases))
+        self._looks[slug] = ProjectLook(
+            slug=slug,
+            agents=rows,
+            agents_count=len(rows) if len(rows) < _LISTED else self._agents_count(slug),
+            leases=len(leases),
+            has_more_leases=has_more_leases,
+        )
+
+    def _agents_count(self, slug: str) -> int:
+        """All of them: the list of a project's agents ends with those active last."""
+        return int(self._gateway.call("list_agents", {"project_key": slug, "limit": 1})["total"])
+
+    # Leases as JSON has them.
+    def _leases(self, slug: str) -> tuple[list[dict[str, Any]], bool]:
+        """Those that hold, and whether there are more than this look has lists for."""
+        found: list[dict[str, Any]] = []
+        for _ in range(_LISTS):
+            page = self._gateway.read(resource_uri("file_reservations", slug, limit=_LISTED, **_after(found)))
+            found += page
+            if len(page) < _LISTED:
+                return found, False
+            if self._lists_left == 0:
+                break
+            self._lists_left -= 1
+        return found, True
 
     def _overview(self) -> FullLook:
         looks, newest = list(self._looks.values()), self._figures[-1]
+        sums = added_up(looks, is_whole=len(looks) == len(self._slugs) and not self._has_more_projects)
         return FullLook(
             server=str(self._health["status"]),
             url=self.url,
             version=str(self._health["version"]),
             problem=self._problem(),
             projects=len(self._slugs),
+            has_more_projects=self._has_more_projects,
             projects_seen=len(looks),
-            agents=sum(len(one.agents) for one in looks),
-            unread=sum(one.unread for one in looks),
-            leases=sum(one.leases for one in looks),
+            **asdict(sums),
             calls=call_look(self._figures[0], newest),
             pending_events=newest.gauge("archive_pending_events"),
             oldest_pending_s=newest.gauges.get("archive_oldest_pending_seconds"),
@@ -124,6 +168,12 @@ class ServerLook:
             if told := self._health[part].get("last_error"):
                 return f"{part}: {told}"
         return "its store cannot be read or written" if self._health["status"] == "error" else None
+
+
+# Rows as JSON has them.
+def _after(found: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """What asks for the list behind these."""
+    return {"after_id": int(found[-1]["id"])} if found else {}
 
 
 def call_look(first: CallFigures, last: CallFigures) -> CallLook | None:

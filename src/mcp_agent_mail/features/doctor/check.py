@@ -6,9 +6,7 @@ every artifact again and compares it byte for byte; this looks at everything onc
 
 from __future__ import annotations
 
-import os
 import shutil
-import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,18 +27,16 @@ from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.lost_database import DatabaseLost, require_database
 from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, LOCKS_FOLDER, PROJECTS_FOLDER, archive_path
 from mcp_agent_mail.features.archiving.renew import claim_of
+from mcp_agent_mail.features.doctor.permission_check import find_permissions
 from mcp_agent_mail.features.doctor.verify import AHEAD, CONTENT_STEP, Finding, find_around
 from mcp_agent_mail.features.doctor.verify_store import says_nothing, verify_store
 from mcp_agent_mail.features.health.service import ARCHIVE_LATE_S
 from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
-from mcp_agent_mail.store.engine.database_files import database_files
-from mcp_agent_mail.store.engine.faults import StoreFailed
+from mcp_agent_mail.store.engine.faults import StoreFailed, StoreUnwritable, read_only_mount, told_when_unwritable
 from mcp_agent_mail.store.engine.migrate import StoreRefused
 from mcp_agent_mail.store.engine.noted_numbers import NOTE_FILE, flaw_of_note
 
 LOW_SPACE_BYTES = 256 * 1024 * 1024
-_PRIVATE = stat.S_IRWXG | stat.S_IRWXO
-_STORE_FILES = ("operator.token", "server.json", "server.lock")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,9 +85,10 @@ def check_everything(place: CheckTarget, progress: Progress = lambda _done, _tot
         yield _locks(place)
     yield _note(place)
     store = _store(place)
-    yield store
+    if store is not None:
+        yield store
     yield _git()
-    if says_nothing(store.findings):
+    if store is None or says_nothing(store.findings):
         # The archives are what a database can be made of.
         yield from _archives_alone(place, progress)
         return
@@ -161,49 +158,9 @@ def _last_error(health: dict[str, object], of: str) -> str | None:
 
 
 def _permissions(place: CheckTarget) -> CheckResult:
-    root = place.storage_root
-    findings = [*_open_to_others(root)]
-    for path in [*(root / name for name in _STORE_FILES), *database_files(place.database_path)]:
-        if not findings or path.parent != root:
-            findings += _open_to_others(path)
-        if path.exists() and not os.access(path, os.R_OK | os.W_OK):
-            findings.append(
-                _finding("permissions", "not ours", f"{path} cannot be written by this user", f"ls -l {path}")
-            )
-    findings += _not_writable(root / PROJECTS_FOLDER)
-    return CheckResult(
-        check="permissions", evidence=f"{root} and the database are the owner's alone", findings=tuple(findings)
-    )
-
-
-def _open_to_others(path: Path) -> Iterator[Finding]:
-    try:
-        facts = path.stat()
-    except FileNotFoundError:
-        return
-    if facts.st_mode & _PRIVATE:
-        yield _finding(
-            "permissions",
-            "open to others",
-            f"{path} has mode {stat.S_IMODE(facts.st_mode):o}: others on this machine may read mail",
-            f"chmod go-rwx {path}",
-            path=str(path),
-        )
-
-
-def _not_writable(folder: Path) -> Iterator[Finding]:
-    if not folder.is_dir():
-        return
-    for path in (folder, *sorted(folder.iterdir())):
-        for part in (path, path / ".git", path / ".git" / "objects"):
-            if part.is_dir() and not os.access(part, os.R_OK | os.W_OK | os.X_OK):
-                yield _finding(
-                    "permissions",
-                    "not writable",
-                    f"{part} cannot be written by this user",
-                    f"chmod u+rwx {part}",
-                    path=str(part),
-                )
+    evidence = f"{place.storage_root} and the database are the owner's alone"
+    findings = find_permissions(place.storage_root, place.database_path)
+    return CheckResult(check="permissions", evidence=evidence, findings=tuple(findings))
 
 
 def _space(place: CheckTarget) -> CheckResult:
@@ -247,11 +204,15 @@ def _kill(found: list[LockHolder], path: Path) -> str:
     return f"kill -9 {' '.join(str(one.pid) for one in found)}" if found else f"fuser {path} names it: end it"
 
 
-def _store(place: CheckTarget) -> CheckResult:
+def _store(place: CheckTarget) -> CheckResult | None:
+    """None where the database cannot be opened since it is mounted read-only, which the permissions have told."""
     try:
         require_database(place.storage_root, place.database_path)
-        findings = verify_store(place.database_path)
-    except (DatabaseLost, StoreRefused, StoreFailed) as refused:
+        with told_when_unwritable(place.storage_root, place.database_path):
+            findings = verify_store(place.database_path)
+    except (DatabaseLost, StoreRefused, StoreFailed, StoreUnwritable) as refused:
+        if isinstance(refused, StoreUnwritable) and read_only_mount(Path(refused.data["path"])) is not None:
+            return None
         problem = "lost" if isinstance(refused, DatabaseLost) else "unreadable"
         step = refused.hint or "look at it with what made it"
         finding = _finding("database", problem, refused.message, step, path=str(place.database_path))

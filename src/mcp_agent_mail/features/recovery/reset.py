@@ -18,7 +18,7 @@ from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 from mcp_agent_mail.features.recovery.backups.place import FOLDERS, StorePlace
 from mcp_agent_mail.features.recovery.backups.undo import new_undo
 from mcp_agent_mail.store.engine.database_files import KEPT_FOLDER, UNDO_FOLDER, database_files
-from mcp_agent_mail.store.engine.swap import NotedReset, swap
+from mcp_agent_mail.store.engine.swap import NotedReset, OnReset, nothing_beside, swap
 from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces, SwapRefused
 
 LEFT_MOST = 100
@@ -30,9 +30,16 @@ def is_empty(place: StorePlace) -> bool:
     return not any(os.path.lexists(path) for path in _parts(place))
 
 
-def empty(place: StorePlace, clock: Clock, *, saved: Path | None = None, fault_hook: FaultHook = no_fault) -> None:
+def empty(
+    place: StorePlace,
+    clock: Clock,
+    *,
+    saved: Path | None = None,
+    on_reset: OnReset = nothing_beside,
+    fault_hook: FaultHook = no_fault,
+) -> None:
     """Remove the store for good; the caller holds its lock, and has saved what is to be kept, in the file `saved`,
-    which whoever finishes an interrupted reset names. Raises OSError and
+    which whoever finishes an interrupted reset names. `on_reset` as `finish_swap` takes it. Raises OSError and
     SwapRefused, and nothing has changed; SwapUnfinished, and the next holder of the lock goes on.
     """
     kept = new_undo(place, clock)
@@ -45,7 +52,8 @@ def empty(place: StorePlace, clock: Clock, *, saved: Path | None = None, fault_h
     places = SwapPlaces(storage_root=place.storage_root, database_path=place.database_path)
     leftovers = [*database_files(kept.database), kept.folder]
     try:
-        swap(places, moves, leftovers=leftovers, reset=NotedReset(saved=saved), fault_hook=fault_hook)
+        noted = NotedReset(saved=saved)
+        swap(places, moves, leftovers=leftovers, reset=noted, on_reset=on_reset, fault_hook=fault_hook)
     except (OSError, SwapRefused):
         # Nothing has moved, so nothing lies there.
         with suppress(OSError):

@@ -92,6 +92,14 @@ class StoreUnwritable(Unavailable):
         )
 
 
+def read_only_mount(path: Path) -> Path | None:
+    """The topmost folder, or the file itself, of what is mounted read-only at `path`; None where it is not."""
+    if not _is_mounted_read_only(path):
+        return None
+    above = (path, *path.parents)
+    return next(one for one in above if os.path.ismount(one) or not _is_mounted_read_only(one.parent))
+
+
 def _is_mounted_read_only(path: Path) -> bool:
     try:
         return bool(os.statvfs(path).f_flag & os.ST_RDONLY)

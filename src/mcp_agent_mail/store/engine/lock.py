@@ -34,7 +34,7 @@ from mcp_agent_mail.core.private_files import replace_private
 from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, Owner, owner_by, told_owner
 from mcp_agent_mail.store.engine.database_files import beside, rebuilt_aside, remove_unfinished
 from mcp_agent_mail.store.engine.folder import require_own_links, require_private_place
-from mcp_agent_mail.store.engine.swap import NotedReset, finish_swap, noted_reset
+from mcp_agent_mail.store.engine.swap import NotedReset, OnReset, finish_swap, noted_reset, nothing_beside
 from mcp_agent_mail.store.engine.swap_places import SwapPlaces
 
 logger = logging.getLogger(__name__)
@@ -55,11 +55,20 @@ class StoreLock:
     SwapRefused if it is none of ours), and no part of it leads where somebody else has put it (ForeignLink). What is no
     file in the place of a lock is UnfitPlace.
 
-    A database that lies elsewhere is locked there too: another STORAGE_ROOT may name it as well.
+    A database that lies elsewhere is locked there too: another STORAGE_ROOT may name it as well. `on_reset` as
+    `finish_swap` takes it.
     """
 
-    def __init__(self, storage_root: Path, database_path: Path, *, clock: Clock = system_clock) -> None:
+    def __init__(
+        self,
+        storage_root: Path,
+        database_path: Path,
+        *,
+        on_reset: OnReset = nothing_beside,
+        clock: Clock = system_clock,
+    ) -> None:
         self._storage_root = storage_root
+        self._on_reset = on_reset
         self._swap_places = SwapPlaces(storage_root=storage_root, database_path=database_path)
         self._places = [(storage_root / LOCK_FILE, storage_root / OWNER_FILE)]
         database = self._database = Path(real_path(str(database_path)))
@@ -85,7 +94,7 @@ class StoreLock:
                 owner_file.unlink(missing_ok=True)  # Of one that was killed: nobody is at its address any more.
                 taken.callback(owner_file.unlink, missing_ok=True)
             reset = noted_reset(self._swap_places.journal)
-            if finish_swap(self._swap_places):
+            if finish_swap(self._swap_places, on_reset=self._on_reset):
                 _tell_of_finished(reset)
             # What a rebuild left that was stopped: nobody has use for it.
             remove_unfinished(rebuilt_aside(self._database))

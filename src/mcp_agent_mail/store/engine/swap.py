@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +41,13 @@ class NotedReset:
     saved: Path | None
 
 
+OnReset = Callable[[], None]
+
+
+def nothing_beside() -> None:
+    """Nothing tells of the store but itself."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Journal:
     moves: Sequence[Move]
@@ -54,12 +61,13 @@ def swap(
     *,
     leftovers: Sequence[Path] = (),
     reset: NotedReset | None = None,
+    on_reset: OnReset = nothing_beside,
     fault_hook: FaultHook = no_fault,
 ) -> None:
     """Once this returns all of `moves` are done, and survive a loss of power. The caller holds the store's lock.
 
     `leftovers`: files and folders that nobody needs then; whoever finishes the swap removes them, as far as it can.
-    `reset`: what `noted_reset` tells of the swap until then.
+    `reset`: what `noted_reset` tells of the swap until then; `on_reset` as `finish_swap` takes it.
 
     On OSError and SwapRefused, which come before the first rename, nothing has moved; later (SwapUnfinished)
     `finish_swap` goes on. What was built is synced here.
@@ -77,11 +85,12 @@ def swap(
         _require_one_file_system(move, places)
     _write_journal(places, _Journal(moves=moves, leftovers=leftovers, reset=reset))
     fault_hook(FailPoint.SWAP_BEGUN)
-    finish_swap(places, fault_hook=fault_hook)
+    finish_swap(places, on_reset=on_reset, fault_hook=fault_hook)
 
 
-def finish_swap(places: SwapPlaces, *, fault_hook: FaultHook = no_fault) -> bool:
-    """Do what is left of an interrupted swap; was there one? The caller holds the store's lock.
+def finish_swap(places: SwapPlaces, *, on_reset: OnReset = nothing_beside, fault_hook: FaultHook = no_fault) -> bool:
+    """Do what is left of an interrupted swap; was there one? The caller holds the store's lock. `on_reset` takes away
+    what tells of a store that is emptied and is no part of it: called as long as the journal is there, so maybe again.
 
     Raises SwapUnfinished where that cannot be done; what has moved stays there, and the next call goes on. Raises
     SwapRefused for a journal that names anything but this store's own parts, and touches nothing.
@@ -92,6 +101,8 @@ def finish_swap(places: SwapPlaces, *, fault_hook: FaultHook = no_fault) -> bool
         journal.with_name(f"{journal.name}.new").unlink(missing_ok=True)
         return False
     places.require_ours(found.moves, found.leftovers)
+    if noted_reset(journal) is not None:
+        on_reset()
     try:
         for move in found.moves:
             _do(move, places, fault_hook)

@@ -1,4 +1,4 @@
-"""How much a project has, counted no further than a page needs."""
+"""How many projects there are, and how much each has, counted no further than whoever watches needs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from mcp_agent_mail.domain.leases import LeaseKind
 MOST_COUNTED = 10_000
 """One more than that says that there are more."""
 
+_PROJECTS = """
+SELECT count(*) FROM (SELECT 1 FROM projects WHERE archived_ts IS NULL LIMIT ?) AS counted
+"""
 _MAIL = """
 SELECT count(*) FROM (SELECT 1 FROM message_projects WHERE project_id = ? LIMIT ?) AS counted
 """
@@ -26,6 +29,11 @@ SELECT count(*) FROM (
 class ProjectCounts:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+
+    def projects(self) -> int:
+        """Projects that are not archived, as far as one more than MOST_COUNTED."""
+        (count,) = self._connection.execute(_PROJECTS, (MOST_COUNTED + 1,)).fetchone()
+        return int(count)
 
     def mail(self, project_id: ProjectId) -> int:
         """Mail of the project, as far as one more than MOST_COUNTED."""
