@@ -50,7 +50,7 @@ def suggest_siblings(
     products: Collection[tuple[ProductId, ProjectId]],
     dismissed: Collection[Pair],
 ) -> list[SiblingSuggestion]:
-    """At most MOST_SUGGESTED, those with the same remote first, and of each kind the newest projects first. Of many that
+    """At most MOST_SUGGESTED, those with the same remote first, of each kind in the order of `projects`. Of many that
     belong together no more pairs are suggested than join them all. What it may cost is counted: once the steps of
     comparing names are spent, names count as unlike.
     """

@@ -41,8 +41,8 @@ class WorkspaceIdentities:
         )
 
     def remote(self, path: str) -> str | None:
-        """`host/path` of the remote of the repository around the directory, remembered as in `facts`. None also where that
-        is the whole disk or somebody's home: what lies there need not belong together.
+        """`host/path` of the remote of the repository around the directory, remembered as in `facts`. None also where
+        that is the whole disk or somebody's home: what lies there need not belong together.
         """
         folder = Path(path)
         if not repository.holds_code(folder):

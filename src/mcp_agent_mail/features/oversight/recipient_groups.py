@@ -92,7 +92,7 @@ class GroupService:
         return await self._store.read(look)
 
     async def expanded(self, caller: Caller, project: Project, names: Sequence[str], thread_id: str = "") -> list[str]:
-        """The names with each group's agents in its place, as addresses, each once. `@thread` alone is the thread given.
+        """The names with each group's agents in its place, as addresses, each once. `@thread` alone is `thread_id`.
 
         Raises UnknownGroup, NobodyInGroup. How many one message may have is the tool's to judge: of a group one more
         than that are read.

@@ -20,7 +20,7 @@ _DONE = {
 
 
 async def projects(page: PageContext) -> PageAnswer:
-    """The newest first; `before` and `products_before` go on in each list. The first page has what may belong together."""
+    """The newest first; `before` and `products_before` go on in each list. What may belong together comes once."""
     people = page.services.pages.people
     before = page_number(page.request.asked("before"))
     products_before = page_number(page.request.asked("products_before"))
