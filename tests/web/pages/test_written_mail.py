@@ -120,7 +120,7 @@ async def test_a_broadcast_that_reaches_as_many_others_is_asked_about_again(pers
     counted = await person.send(form.action, form.filled(subject="A", body_md="b", broadcast="on", act="send"))
     more: dict[str, Any] = {"project_key": SHOP, "program": "tests", "model": "none", "name": "RedStone"}
     await person.app.call("register_agent", **more)
-    await person.app.call("retire_agent", project_key=SHOP, agent_name="BlueLake")
+    await person.app.call("deregister_agent", project_key=SHOP, agent_name="BlueLake")
 
     answer = await person.send(form.action, form_to(counted, form.action).filled(act="send"))
 
