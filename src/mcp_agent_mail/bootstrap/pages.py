@@ -31,7 +31,7 @@ _RUN_BYTES = 6
 
 
 def page_services(
-    settings: Settings, store: Store, identities: Identities, *, book: IssuedTokenBook, usage: Usage, clock: Clock
+    settings: Settings, store: Store, identities: Identities, book: IssuedTokenBook, usage: Usage, clock: Clock
 ) -> PageServices:
     """Sessions that HTTP_BEARER_TOKEN opened end with it; an acknowledgement is late after ACK_TTL_SECONDS."""
     token = settings.http_bearer_token

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.clock import SECOND
 from mcp_agent_mail.core.errors import PermissionDenied
 from mcp_agent_mail.core.ids import new_product_uid
 from mcp_agent_mail.domain.agents import Agent
@@ -129,7 +128,7 @@ async def test_groups_that_somebody_is_in_are_offered(seeded: SeededStore, monke
 
 async def test_an_ended_reservation_holds_nobody(seeded: SeededStore) -> None:
     await hold(seeded, seeded.red, "a.py")
-    seeded.clock.now += 30 * DAY_S * SECOND
+    seeded.clock.step(30 * DAY_S)
 
     with pytest.raises(NobodyInGroup):
         await expand(seeded, "@reservations")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.ids import ProjectId
-from mcp_agent_mail.domain.siblings import Pair, pair_of
+from mcp_agent_mail.domain.projects import ProjectPair, pair_of
 from mcp_agent_mail.store.oversight import siblings
 from tests.seeded_store import SeededStore, open_seeded_store
 
@@ -24,30 +24,27 @@ async def add(seeded: SeededStore, path: str) -> ProjectId:
     return added.id
 
 
-async def dismiss(seeded: SeededStore, pair: Pair) -> None:
+async def dismiss(seeded: SeededStore, pair: ProjectPair) -> None:
     await seeded.store.write(lambda tx: tx.siblings.dismiss(pair, tx.now))
 
 
-async def test_dismissed_pairs_are_kept_once_and_given_where_both_are_asked_for(seeded: SeededStore) -> None:
+async def test_dismissed_pairs_are_kept_once(seeded: SeededStore) -> None:
     one, two, three = [await add(seeded, f"/{name}") for name in ("one", "two", "three")]
     for pair in (pair_of(two, one), pair_of(one, two), pair_of(two, three)):
         await dismiss(seeded, pair)
 
-    both = await seeded.store.read(lambda view: view.siblings.dismissed([one, two]))
-    alone = await seeded.store.read(lambda view: view.siblings.dismissed([one, three]))
-
-    assert (both, alone) == ({(one, two)}, set())
+    assert await seeded.store.read(lambda view: view.siblings.dismissed()) == {(one, two), (two, three)}
 
 
 async def test_beyond_so_many_the_first_is_forgotten(seeded: SeededStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(siblings, "MOST_DISMISSED", 1)
     one, two, three = [await add(seeded, f"/{name}") for name in ("one", "two", "three")]
     await dismiss(seeded, (one, two))
-    seeded.clock.now += 1
+    seeded.clock.step()
 
     await dismiss(seeded, (two, three))
 
-    assert await seeded.store.read(lambda view: view.siblings.dismissed([one, two])) == set()
+    assert await seeded.store.read(lambda view: view.siblings.dismissed()) == {(two, three)}
 
 
 async def test_the_products_of_projects(seeded: SeededStore) -> None:
@@ -66,4 +63,4 @@ async def test_a_project_that_becomes_part_of_another_keeps_no_pair_of_itself(se
 
     await seeded.store.write(lambda tx: tx.adoption.move(three, one))
 
-    assert await seeded.store.read(lambda view: view.siblings.dismissed([one, two, three])) == {(one, two)}
+    assert await seeded.store.read(lambda view: view.siblings.dismissed()) == {(one, two)}

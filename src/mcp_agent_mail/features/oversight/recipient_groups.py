@@ -49,7 +49,7 @@ class NobodyInGroup(InvalidInput):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfferedGroup:
+class ListedGroup:
     """`word` is what stands for it among recipients. `count` is of agents, counted no further than one message may
     have recipients, and one.
     """
@@ -70,11 +70,11 @@ class GroupService:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def offered(self, caller: Caller, project: Project, thread_id: str = "") -> Sequence[OfferedGroup]:
+    async def offered(self, caller: Caller, project: Project, thread_id: str = "") -> Sequence[ListedGroup]:
         """The groups of the project that somebody is in; that of the thread too, if one is given."""
         require_operator(caller)
 
-        def look(view: View) -> list[OfferedGroup]:
+        def look(view: View) -> list[ListedGroup]:
             words = [(RESERVATIONS, "who hold a reservation here")]
             if thread_id:
                 words.append((f"{THREAD}:{thread_id}", "in this thread"))
@@ -84,7 +84,7 @@ class GroupService:
                 key = product.uid if _BETWEEN_NAMES & set(product.name) else product.name
                 words.append((f"{PRODUCT}:{key}", f"of the product {product.name}"))
             found = [
-                OfferedGroup(word=word, meaning=meaning, count=len(_members(view, project, word)))
+                ListedGroup(word=word, meaning=meaning, count=len(_members(view, project, word)))
                 for word, meaning in words
             ]
             return [group for group in found if group.count]

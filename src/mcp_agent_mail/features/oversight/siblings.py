@@ -14,8 +14,8 @@ from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import ProductId, ProjectId
 from mcp_agent_mail.domain.identity.caller import Caller, find_unproven, require_operator
 from mcp_agent_mail.domain.products import MAX_NAME_LENGTH, Product, ProductNameTaken, require_product_name
-from mcp_agent_mail.domain.projects import Project, UnfitPath, UnknownProject
-from mcp_agent_mail.domain.siblings import Pair, SiblingSuggestion, folder_and_name, pair_of, suggest_siblings
+from mcp_agent_mail.domain.projects import Project, ProjectPair, UnfitPath, UnknownProject, pair_of
+from mcp_agent_mail.features.oversight.sibling_rules import SiblingSuggestion, folder_and_name, suggest_siblings
 from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
@@ -24,11 +24,11 @@ _ACT = "Asking Git about a directory"
 
 MOST_PROJECTS = 300
 """That are looked at: those that were made last, and are not set aside."""
-LOOKED_AT_ONCE = 4
 WITHIN_S = 1.0
 """For all directories together. What was not seen by then is seen the next time."""
 REMEMBERED_S = 600.0
 """How long a directory's remote is taken for what it was."""
+_PASSED_OVER_S = 30.0
 
 
 class NoPair(InvalidInput):
@@ -66,7 +66,7 @@ class SiblingChoices:
 class _Known:
     projects: Sequence[Project]
     products: Collection[tuple[ProductId, ProjectId]]
-    dismissed: Collection[Pair]
+    dismissed: Collection[ProjectPair]
 
 
 class SiblingService:
@@ -84,6 +84,7 @@ class SiblingService:
         self._identities = identities
         self._within_s = within_s
         self._elapsed = elapsed
+        # Until when it counts, and what it is.
         self._remotes: OrderedDict[str, tuple[float, str | None]] = OrderedDict()
 
     async def suggested(self, caller: Caller) -> SiblingChoices:
@@ -133,32 +134,28 @@ class SiblingService:
 
     async def _look(self, projects: Sequence[Project]) -> bool:
         """At the directories that were not seen lately. False where the time did not do."""
-        oldest = self._elapsed() - REMEMBERED_S
-        wanted = [one.human_key for one in projects if self._remotes.get(one.human_key, (oldest, None))[0] <= oldest]
-        unseen = iter(wanted)
-
-        async def look_on() -> None:
-            for path in unseen:
-                await self._see(path)
-
+        now = self._elapsed()
+        wanted = [one.human_key for one in projects if self._remotes.get(one.human_key, (now, None))[0] <= now]
         try:
-            async with asyncio.timeout(self._within_s), asyncio.TaskGroup() as group:
-                for _ in range(min(LOOKED_AT_ONCE, len(wanted))):
-                    group.create_task(look_on())
+            async with asyncio.timeout(self._within_s):
+                for path in wanted:
+                    await self._see(path)
         except TimeoutError:
             return False
         return True
 
     async def _see(self, path: str) -> None:
-        began = self._elapsed()
+        """One that does not answer is passed over by those who look next, for a while."""
+        self._remember(path, _PASSED_OVER_S, None)
         try:
             found = await self._identities.remote(path)
-        except (DirectorySilent, UnfitPath):
-            found = None  # For as long as an answer would be: a disk that hangs is not asked by each page.
-        except (TooManyLooks, LooksClosed):
+        except (DirectorySilent, TooManyLooks, LooksClosed, UnfitPath):
             return
+        self._remember(path, REMEMBERED_S, found)
+
+    def _remember(self, path: str, for_s: float, remote: str | None) -> None:
         self._remotes.pop(path, None)
-        self._remotes[path] = (began, found)
+        self._remotes[path] = (self._elapsed() + for_s, remote)
         while len(self._remotes) > 2 * MOST_PROJECTS:
             self._remotes.popitem(last=False)
 
@@ -166,7 +163,7 @@ class SiblingService:
 def _known(view: View) -> _Known:
     projects = view.projects.newest(MOST_PROJECTS)
     ids = [project.id for project in projects]
-    return _Known(projects=projects, products=view.siblings.products(ids), dismissed=view.siblings.dismissed(ids))
+    return _Known(projects=projects, products=view.siblings.products(ids), dismissed=view.siblings.dismissed())
 
 
 def _choice(view: View, suggestion: SiblingSuggestion) -> SiblingChoice:

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Collection
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProductId, ProjectId
 from mcp_agent_mail.domain.products import MAX_PRODUCTS
-from mcp_agent_mail.domain.siblings import Pair, pair_of
+from mcp_agent_mail.domain.projects import ProjectPair, pair_of
 
 MOST_DISMISSED = 5_000
 """Beyond, the pair that was dismissed first is forgotten, and may be suggested again."""
 
-_PARTS = """
-    SELECT product_id, project_id FROM product_projects
-    WHERE project_id IN (SELECT value FROM json_each(?)) ORDER BY product_id, project_id LIMIT ?
-"""
-_DISMISSED = """
-    SELECT project_id, sibling_id FROM dismissed_siblings
-    WHERE project_id IN (SELECT value FROM json_each(?1)) AND sibling_id IN (SELECT value FROM json_each(?1))
-    ORDER BY project_id, sibling_id LIMIT ?2
-"""
+_PRODUCTS = "SELECT product_id FROM product_projects WHERE project_id = ? ORDER BY product_id LIMIT ?"
+_DISMISSED = "SELECT project_id, sibling_id FROM dismissed_siblings ORDER BY project_id, sibling_id LIMIT ?"
 _DISMISS = """
     INSERT INTO dismissed_siblings (project_id, sibling_id, dismissed_ts) VALUES (?, ?, ?) ON CONFLICT DO NOTHING
 """
@@ -39,15 +31,18 @@ class Siblings:
 
     def products(self, projects: Collection[ProjectId]) -> list[tuple[ProductId, ProjectId]]:
         """Each product that one of the projects is part of, with that project."""
-        rows = self._connection.execute(_PARTS, (json.dumps(list(projects)), MAX_PRODUCTS * len(projects)))
-        return [(ProductId(product), ProjectId(project)) for product, project in rows]
+        return [
+            (ProductId(row[0]), project_id)
+            for project_id in projects
+            for row in self._connection.execute(_PRODUCTS, (project_id, MAX_PRODUCTS))
+        ]
 
-    def dismissed(self, projects: Collection[ProjectId]) -> set[Pair]:
-        """The dismissed pairs of which both are among the projects."""
-        rows = self._connection.execute(_DISMISSED, (json.dumps(list(projects)), MOST_DISMISSED))
+    def dismissed(self) -> set[ProjectPair]:
+        """All pairs that are."""
+        rows = self._connection.execute(_DISMISSED, (MOST_DISMISSED,))
         return {pair_of(ProjectId(one), ProjectId(other)) for one, other in rows}
 
-    def dismiss(self, pair: Pair, now: Micros) -> None:
+    def dismiss(self, pair: ProjectPair, now: Micros) -> None:
         """The first time stands."""
         self._connection.execute(_DISMISS, (*pair, now))
         self._connection.execute(_FORGET, (MOST_DISMISSED,))

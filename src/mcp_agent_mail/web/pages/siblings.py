@@ -14,7 +14,7 @@ from mcp_agent_mail.web.request import PageAnswer, redirect
 PROJECTS = f"{HOME}/projects"
 
 
-class NothingDecided(InvalidInput):
+class UnknownChoice(InvalidInput):
     """No button of the page sends this."""
 
 
@@ -28,7 +28,7 @@ async def decide(page: PageContext) -> PageAnswer:
         await service.dismiss(page.caller, first, second)
         return redirect(with_query(PROJECTS, {"did": "dismissed"}))
     if act != "join":
-        raise NothingDecided("Nothing is decided.", hint="Press one of the two buttons beside a suggestion.")
+        raise UnknownChoice("Nothing is decided.", hint="Press one of the two buttons beside a suggestion.")
     one, other = await service.pair(page.caller, first, second)
     product_uid = request.field("product")
     if not product_uid:

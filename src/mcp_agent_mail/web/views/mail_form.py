@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.features.oversight.human_mail import HumanReceipt
-from mcp_agent_mail.features.oversight.recipient_groups import OfferedGroup
+from mcp_agent_mail.features.oversight.recipient_groups import ListedGroup
 from mcp_agent_mail.web.request import PageRequest
 
 _BETWEEN_NAMES = re.compile(r"[,;\n]")
@@ -92,7 +92,7 @@ class MailForm:
     project_name: str
     fields: MailFields
     known: Sequence[str]
-    groups: Sequence[OfferedGroup] = ()
+    groups: Sequence[ListedGroup] = ()
     answered: Answered | None = None
     reached: Reached | None = None
     refused: AgentMailError | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mcp_agent_mail.domain.siblings import SiblingSuggestion
+from mcp_agent_mail.features.oversight.sibling_rules import SiblingSuggestion
 from mcp_agent_mail.features.oversight.siblings import SiblingChoice
 from mcp_agent_mail.web.views.people import project_name
 

@@ -4,8 +4,8 @@ import pytest
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProductId, ProjectId
-from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.siblings import MOST_SUGGESTED, Pair, is_like, pair_of, suggest_siblings
+from mcp_agent_mail.domain.projects import Project, ProjectPair, pair_of
+from mcp_agent_mail.features.oversight.sibling_rules import MOST_SUGGESTED, is_like, suggest_siblings
 
 REMOTE = "example.org/team/shop"
 
@@ -19,7 +19,7 @@ def pairs(
     remotes: dict[int, str] | None = None,
     products: tuple[tuple[int, int], ...] = (),
     dismissed: tuple[tuple[int, int], ...] = (),
-) -> list[Pair]:
+) -> list[ProjectPair]:
     found = suggest_siblings(
         [project(number, path) for number, path in enumerate(paths, 1)],
         remotes={ProjectId(number): remote for number, remote in (remotes or {}).items()},

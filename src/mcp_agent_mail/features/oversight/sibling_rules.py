@@ -13,7 +13,7 @@ from itertools import chain, combinations
 
 from mcp_agent_mail.core.ids import ProductId, ProjectId
 from mcp_agent_mail.core.likeness import likeness, one_hint_budget
-from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.projects import Project, ProjectPair
 
 MOST_SUGGESTED = 20
 MOST_OF_GROUP = 40
@@ -22,13 +22,6 @@ MOST_OF_GROUP = 40
 _ALIKE = 0.8
 _SHORTEST_WORD = 3
 _WORD = re.compile(r"[^\W_]+")
-
-Pair = tuple[ProjectId, ProjectId]
-"""Two projects, the one that was made first before the other."""
-
-
-def pair_of(one: ProjectId, other: ProjectId) -> Pair:
-    return (one, other) if one < other else (other, one)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +41,7 @@ def suggest_siblings(
     *,
     remotes: Mapping[ProjectId, str],
     products: Collection[tuple[ProductId, ProjectId]],
-    dismissed: Collection[Pair],
+    dismissed: Collection[ProjectPair],
 ) -> list[SiblingSuggestion]:
     """At most MOST_SUGGESTED, those with the same remote first, of each kind in the order of `projects`. Of many that
     belong together no more pairs are suggested than join them all. What it may cost is counted: once the steps of
