@@ -11,7 +11,14 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.oversight import recipient_groups
-from mcp_agent_mail.features.oversight.recipient_groups import GroupService, NobodyInGroup, UnknownGroup, is_group
+from mcp_agent_mail.features.oversight.recipient_groups import (
+    MOST_GROUPS,
+    GroupService,
+    NobodyInGroup,
+    TooManyGroups,
+    UnknownGroup,
+    is_group,
+)
 from mcp_agent_mail.store.transaction import Tx
 from tests.seeded_store import SeededStore, open_seeded_store
 from tests.store.grants import grant
@@ -99,6 +106,14 @@ async def test_what_is_no_group_is_refused(seeded: SeededStore, word: str) -> No
     assert is_group(word)
     with pytest.raises(UnknownGroup, match="is no group"):
         await expand(seeded, word)
+
+
+async def test_one_message_takes_so_many_groups(seeded: SeededStore) -> None:
+    words = ["@program:test"] * MOST_GROUPS
+
+    assert len(await expand(seeded, *words)) == 3
+    with pytest.raises(TooManyGroups):
+        await expand(seeded, *words, "@reservations")
 
 
 async def test_names_without_a_group_stay_as_they_are_written(seeded: SeededStore) -> None:

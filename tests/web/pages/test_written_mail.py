@@ -179,9 +179,9 @@ async def test_the_groups_of_the_project_are_offered_with_their_counts(person: P
 
     page = await person.get(f"/mail/{await person.slug(SHOP)}/overseer/compose?to=@thread&thread=PLAN-1")
 
-    assert '<option value="@reservations">1 agent who hold a reservation here</option>' in page.text
+    assert '<option value="@reservations">1 agent holding a reservation here</option>' in page.text
     assert "<code>@thread:PLAN-1</code> <span>2 agents in this thread</span>" in page.text
-    assert "<code>@program:tests</code> <span>2 agents whose program is tests</span>" in page.text
+    assert "<code>@program:tests</code> <span>2 agents with the program tests</span>" in page.text
     assert form_to(page, f"/mail/{await person.slug(SHOP)}/overseer/compose").value("to") == "@thread"
 
 

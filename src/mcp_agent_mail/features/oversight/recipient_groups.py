@@ -29,6 +29,8 @@ THREAD = "@thread"
 PROGRAM = "@program"
 PRODUCT = "@product"
 
+MOST_GROUPS = 20
+"""Of one message."""
 MOST_PROGRAMS = 8
 """Offered: those of the most agents."""
 MOST_LEASES = 1_000
@@ -42,6 +44,10 @@ _DAY = 24 * 3_600 * SECOND
 
 class UnknownGroup(NotFound):
     """No group is called so."""
+
+
+class TooManyGroups(InvalidInput):
+    """More groups than one message takes."""
 
 
 class NobodyInGroup(InvalidInput):
@@ -75,10 +81,10 @@ class GroupService:
         require_operator(caller)
 
         def look(view: View) -> list[ListedGroup]:
-            words = [(RESERVATIONS, "who hold a reservation here")]
+            words = [(RESERVATIONS, "holding a reservation here")]
             if thread_id:
                 words.append((f"{THREAD}:{thread_id}", "in this thread"))
-            words += [(f"{PROGRAM}:{one}", f"whose program is {one}") for one in _programs(view, project)]
+            words += [(f"{PROGRAM}:{one}", f"with the program {one}") for one in _programs(view, project)]
             for link in view.products.links_of(project.id):
                 product = link.product
                 key = product.uid if _BETWEEN_NAMES & set(product.name) else product.name
@@ -94,10 +100,14 @@ class GroupService:
     async def expanded(self, caller: Caller, project: Project, names: Sequence[str], thread_id: str = "") -> list[str]:
         """The names with each group's agents in its place, as addresses, each once. `@thread` alone is `thread_id`.
 
-        Raises UnknownGroup, NobodyInGroup. How many one message may have is the tool's to judge: of a group one more
+        Raises UnknownGroup, NobodyInGroup, TooManyGroups. How many one message may have is the tool's to judge: of a group one more
         than that are read.
         """
         require_operator(caller)
+        if sum(map(is_group, names)) > MOST_GROUPS:
+            raise TooManyGroups(
+                f"One message takes at most {MOST_GROUPS} groups.", hint="Write fewer, or two messages."
+            )
 
         def look(view: View) -> list[str]:
             found: list[str] = []
