@@ -100,8 +100,8 @@ class GroupService:
     async def expanded(self, caller: Caller, project: Project, names: Sequence[str], thread_id: str = "") -> list[str]:
         """The names with each group's agents in its place, as addresses, each once. `@thread` alone is `thread_id`.
 
-        Raises UnknownGroup, NobodyInGroup, TooManyGroups. How many one message may have is the tool's to judge: of a group one more
-        than that are read.
+        Raises UnknownGroup, NobodyInGroup, TooManyGroups. How many one message may have is the tool's to judge: of a
+        group one more than that are read.
         """
         require_operator(caller)
         if sum(map(is_group, names)) > MOST_GROUPS:
