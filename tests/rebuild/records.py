@@ -21,6 +21,7 @@ NOT_REBUILT: Mapping[str, str] = {
     "hook_sessions": "sessions of clients",
     "idempotency_keys": "keys of calls",
     "issued_tokens": "issued tokens",
+    "dismissed_siblings": "pairs that a person is asked about again",
     "web_sessions": "sessions of browsers",
     "join_codes": "join codes",
     "llm_spending": "spending on language models",

@@ -34,6 +34,7 @@ _SEEN_BY_NOBODY: Mapping[str, str] = {
     "import_units": "what was imported, which another import asks for",
     "imported": "what was imported, which another import asks for",
     "issued_tokens": "not rebuilt",
+    "dismissed_siblings": "not rebuilt",
     "web_sessions": "not rebuilt",
     "join_codes": "not rebuilt",
     "llm_spending": "not rebuilt",

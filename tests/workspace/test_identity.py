@@ -70,3 +70,20 @@ def test_a_repository_speaks_only_for_what_is_inside_its_work_tree(code: Path, t
     git(code, "config", "core.worktree", str(victim))
 
     assert look(code) is None
+
+
+def test_the_remote_of_a_directory_is_that_of_the_repository_around_it(code: Path, tmp_path: Path) -> None:
+    git(code, "remote", "add", "origin", "https://me:secret@Example.org/team/app.git")
+    (tmp_path / "plain").mkdir()
+    identities = WorkspaceIdentities()
+
+    assert identities.remote(str(code / "src")) == "example.org/team/app"
+    assert identities.remote(str(tmp_path / "plain")) is None
+    assert identities.remote(str(tmp_path / "gone")) is None
+
+
+def test_a_home_is_no_repository_of_what_lies_in_it(code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(code, "remote", "add", "origin", "git@example.org:me/dotfiles")
+    monkeypatch.setenv("HOME", str(code))
+
+    assert WorkspaceIdentities().remote(str(code / "src")) is None

@@ -18,8 +18,11 @@ from mcp_agent_mail.features.oversight.events import OversightEvents
 from mcp_agent_mail.features.oversight.human_mail import HumanMailService
 from mcp_agent_mail.features.oversight.mail_search import OversightSearch
 from mcp_agent_mail.features.oversight.people import PeopleService
+from mcp_agent_mail.features.oversight.recipient_groups import GroupService
 from mcp_agent_mail.features.oversight.server_history import FigureHistory
 from mcp_agent_mail.features.oversight.service import OversightService
+from mcp_agent_mail.features.oversight.siblings import SiblingService
+from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.web_sessions.service import WebSessionService
 from mcp_agent_mail.notify.bus import CopyBus, OversightBus
 from mcp_agent_mail.store.database import Store
@@ -27,7 +30,9 @@ from mcp_agent_mail.store.database import Store
 _RUN_BYTES = 6
 
 
-def page_services(settings: Settings, store: Store, book: IssuedTokenBook, usage: Usage, clock: Clock) -> PageServices:
+def page_services(
+    settings: Settings, store: Store, identities: Identities, book: IssuedTokenBook, usage: Usage, clock: Clock
+) -> PageServices:
     """Sessions that HTTP_BEARER_TOKEN opened end with it; an acknowledgement is late after ACK_TTL_SECONDS."""
     token = settings.http_bearer_token
     server_token = token.reveal() if token else None
@@ -36,6 +41,8 @@ def page_services(settings: Settings, store: Store, book: IssuedTokenBook, usage
         human_mail=HumanMailService(store),
         oversight=OversightService(store, late_after_s=settings.ack_ttl_seconds),
         people=PeopleService(store),
+        siblings=SiblingService(store, identities),
+        groups=GroupService(store),
         history=HistoryService(store, places=StorePlaces(storage_root=settings.storage_root), clock=clock),
         events=_events(store),
         activity=OversightActivity(store, usage),

@@ -43,8 +43,10 @@ from mcp_agent_mail.features.oversight.events import OversightEvents
 from mcp_agent_mail.features.oversight.human_mail import HumanMailService
 from mcp_agent_mail.features.oversight.mail_search import OversightSearch
 from mcp_agent_mail.features.oversight.people import PeopleService
+from mcp_agent_mail.features.oversight.recipient_groups import GroupService
 from mcp_agent_mail.features.oversight.server_history import FigureHistory
 from mcp_agent_mail.features.oversight.service import OversightService
+from mcp_agent_mail.features.oversight.siblings import SiblingService
 from mcp_agent_mail.features.products.service import ProductService
 from mcp_agent_mail.features.projects.path_resolution import PathResolver
 from mcp_agent_mail.features.projects.service import ProjectService
@@ -83,6 +85,8 @@ class PageServices:
     oversight: OversightService
     human_mail: HumanMailService
     people: PeopleService
+    siblings: SiblingService
+    groups: GroupService
     history: HistoryService
     events: OversightEvents
     activity: OversightActivity

@@ -26,6 +26,8 @@ MOST_BODY_BYTES = 3 * 1024 * 1024
 
 MAX_NAMED_RECIPIENTS = 500
 MAX_BROADCAST_RECIPIENTS = 5_000
+ACTIVE_WITHIN_DAYS = 30
+"""Whom a broadcast, or a group, takes for active."""
 MAX_BODIES_BYTES = 2 * 1024 * 1024
 """What one answer carries of bodies, as JSON writes them. Beyond, an item says `body_omitted`."""
 MOST_NEWER = 100

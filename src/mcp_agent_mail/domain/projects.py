@@ -35,6 +35,14 @@ class Project:
         return self.archived_ts is not None
 
 
+ProjectPair = tuple[ProjectId, ProjectId]
+"""Two projects, the one that was made first before the other."""
+
+
+def pair_of(one: ProjectId, other: ProjectId) -> ProjectPair:
+    return (one, other) if one < other else (other, one)
+
+
 class AliasKind(StrEnum):
     PATH = "path"
     """A directory that an identity ties to the project."""

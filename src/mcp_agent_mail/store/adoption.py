@@ -28,6 +28,8 @@ PROJECT_COLUMNS: Mapping[tuple[str, str], AdoptionRule] = {
     ("commits", "project_id"): AdoptionRule.MOVE,
     ("content_projects", "project_id"): AdoptionRule.MERGE,
     ("digests", "project_id"): AdoptionRule.MOVE,
+    ("dismissed_siblings", "project_id"): AdoptionRule.MERGE,
+    ("dismissed_siblings", "sibling_id"): AdoptionRule.MERGE,
     ("guard_events", "project_id"): AdoptionRule.MOVE,
     ("imported", "project_id"): AdoptionRule.MOVE,
     ("join_codes", "project_id"): AdoptionRule.MOVE,

@@ -49,6 +49,8 @@ from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.oversight.contact_pages import ContactPages
 from mcp_agent_mail.store.oversight.project_counts import ProjectCounts
+from mcp_agent_mail.store.oversight.siblings import Siblings
+from mcp_agent_mail.store.oversight.thread_members import ThreadMembers
 from mcp_agent_mail.store.products import Products
 from mcp_agent_mail.store.projects import Aliases, Projects
 from mcp_agent_mail.store.retention import Retention
@@ -71,6 +73,8 @@ class View:
         self.adoption = Adoption(connection)
         self.products = Products(connection)
         self.project_counts = ProjectCounts(connection)
+        self.siblings = Siblings(connection)
+        self.thread_members = ThreadMembers(connection)
         self.agents = Agents(connection)
         self.join_codes = JoinCodes(connection)
         self.issued_tokens = IssuedTokens(connection)

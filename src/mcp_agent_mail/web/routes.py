@@ -24,6 +24,7 @@ from mcp_agent_mail.web.pages import (
     search,
     server_metrics,
     sessions,
+    siblings,
     written_mail,
 )
 
@@ -78,7 +79,7 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(path="/mail/{project}/message/{message}/reply", get=written_mail.reply_page, post=written_mail.reply),
     PageRoute(path="/mail/{project}/overseer/compose", get=written_mail.compose_page, post=written_mail.compose),
     # Agents, contacts, file reservations and projects; the same for programs.
-    PageRoute(path="/mail/projects", get=projects.projects),
+    PageRoute(path="/mail/projects", get=projects.projects, post=siblings.decide),
     PageRoute(path="/mail/api/unified-inbox", get=json_answers.unified_inbox),
     PageRoute(path="/mail/api/locks", get=json_answers.locks),
     PageRoute(path="/mail/api/projects/{project}/agents", get=json_answers.agents),

@@ -40,6 +40,16 @@ class WorkspaceIdentities:
             path=path, marks=read_marks(folder), repository=repository, is_missing=_is_missing(folder)
         )
 
+    def remote(self, path: str) -> str | None:
+        """`host/path` of the remote of the repository around the directory, remembered as in `facts`. None also where
+        that is the whole disk or somebody's home: what lies there need not belong together.
+        """
+        folder = Path(path)
+        if not repository.holds_code(folder):
+            return None
+        found = self._repositories.get(path, lambda: self._repository(folder))
+        return None if found is None else found.remote
+
     def _repository(self, folder: Path) -> RepositoryFacts | None:
         if not folder.is_dir():
             return None

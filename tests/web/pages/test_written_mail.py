@@ -98,7 +98,7 @@ async def test_a_broadcast_is_counted_first_and_sent_by_the_second_press(person:
 
     assert counted.status_code == 200
     assert "This goes to 2 agents" in counted.text
-    assert (between, asked.value("confirmed")) == ([], "2")
+    assert (between, len(asked.value("confirmed"))) == ([], 64)
     assert sent.status_code == 303
     assert [len(await person.inbox(name)) for name in ("BlueLake", "GreenHill")] == [1, 1]
 
@@ -113,6 +113,100 @@ async def test_a_broadcast_that_reaches_others_by_now_is_asked_about_again(perso
 
     assert "This goes to 3 agents" in answer.text
     assert await person.inbox("GreenHill") == []
+
+
+async def test_a_broadcast_that_reaches_as_many_others_is_asked_about_again(person: Person) -> None:
+    form = await compose(person)
+    counted = await person.send(form.action, form.filled(subject="A", body_md="b", broadcast="on", act="send"))
+    more: dict[str, Any] = {"project_key": SHOP, "program": "tests", "model": "none", "name": "RedStone"}
+    await person.app.call("register_agent", **more)
+    await person.app.call("deregister_agent", project_key=SHOP, agent_name="BlueLake")
+
+    answer = await person.send(form.action, form_to(counted, form.action).filled(act="send"))
+
+    assert "This goes to 2 agents" in answer.text
+    assert await person.inbox("GreenHill") == []
+
+
+async def hold(person: Person, name: str, path: str) -> None:
+    arguments: dict[str, Any] = {"project_key": SHOP, "agent_name": name, "paths": [path]}
+    await person.app.call("file_reservation_paths", **arguments)
+
+
+async def test_a_group_is_counted_first_and_sent_by_the_second_press(person: Person) -> None:
+    await hold(person, "GreenHill", "a.py")
+    form = await compose(person)
+    fields = form.filled(to="@reservations", subject="Release, please", body_md="Soon.", act="send")
+
+    counted = await person.send(form.action, fields)
+    between = await person.inbox("GreenHill")
+    sent = await person.send(form.action, form_to(counted, form.action).filled(act="send"))
+
+    assert (counted.status_code, between, sent.status_code) == (200, [], 303)
+    assert "This goes to 1 agent. Send it?" in counted.text
+    assert "<p>GreenHill.</p>" in counted.text
+    assert [len(await person.inbox(name)) for name in ("BlueLake", "GreenHill")] == [0, 1]
+
+
+async def test_a_group_and_names_reach_each_agent_once(person: Person) -> None:
+    await hold(person, "GreenHill", "a.py")
+    form = await compose(person)
+    fields = form.filled(to="BlueLake, @reservations, @program:Tests", subject="All", body_md="b", act="send")
+
+    counted = await person.send(form.action, fields)
+    await person.send(form.action, form_to(counted, form.action).filled(act="send"))
+
+    assert "This goes to 2 agents" in counted.text
+    assert [len(await person.inbox(name)) for name in ("BlueLake", "GreenHill")] == [1, 1]
+
+
+async def test_a_group_that_others_are_in_by_now_is_asked_about_again(person: Person) -> None:
+    await hold(person, "GreenHill", "a.py")
+    form = await compose(person)
+    counted = await person.send(form.action, form.filled(to="@reservations", subject="A", body_md="b", act="send"))
+    await person.app.call("release_file_reservations", project_key=SHOP, agent_name="GreenHill")
+    await hold(person, "BlueLake", "a.py")
+
+    answer = await person.send(form.action, form_to(counted, form.action).filled(act="send"))
+
+    assert "<p>BlueLake.</p>" in answer.text
+    assert [await person.inbox(name) for name in ("BlueLake", "GreenHill")] == [[], []]
+
+
+async def test_the_groups_of_the_project_are_offered_with_their_counts(person: Person) -> None:
+    await hold(person, "GreenHill", "a.py")
+    await person.write("BlueLake", "GreenHill", thread_id="PLAN-1")
+
+    page = await person.get(f"/mail/{await person.slug(SHOP)}/overseer/compose?to=@thread&thread=PLAN-1")
+
+    assert '<option value="@reservations">1 agent holding a reservation here</option>' in page.text
+    assert "<code>@thread:PLAN-1</code> <span>2 agents in this thread</span>" in page.text
+    assert "<code>@program:tests</code> <span>2 agents with the program tests</span>" in page.text
+    assert form_to(page, f"/mail/{await person.slug(SHOP)}/overseer/compose").value("to") == "@thread"
+
+
+@pytest.mark.parametrize(("to", "said"), [("@everyone", "is no group"), ("@reservations", "reaches nobody now")])
+async def test_a_group_that_reaches_nobody_keeps_the_text(person: Person, to: str, said: str) -> None:
+    form = await compose(person)
+
+    answer = await person.send(form.action, form.filled(to=to, subject="A", body_md=HOSTILE, act="send"))
+
+    assert answer.status_code in (400, 404)
+    assert said in answer.text
+    assert form_to(answer, form.action).value("body_md") == HOSTILE
+
+
+async def test_an_answer_goes_to_everyone_in_its_thread(person: Person) -> None:
+    number = await person.write("BlueLake", "Human", thread_id="PLAN-1")
+    await person.write("GreenHill", "BlueLake", thread_id="PLAN-1")
+    action = f"/mail/{await person.slug(SHOP)}/message/{number}/reply"
+    form = form_to(await person.get(action), action)
+
+    counted = await person.send(action, form.filled(to="@thread", body_md="Yes.", act="send"))
+    await person.send(action, form_to(counted, action).filled(act="send"))
+
+    assert "This goes to 2 agents" in counted.text
+    assert [mail["subject"] for mail in await person.inbox("GreenHill")] == ["Re: Ready?"]
 
 
 async def test_a_broadcast_to_nobody_says_so(person: Person) -> None:

@@ -10,7 +10,13 @@ from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.addresses import UnreadableAddress, parse_address
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.names import name_key, recipient_name
-from mcp_agent_mail.domain.messages import MAX_BROADCAST_RECIPIENTS, MAX_NAMED_RECIPIENTS, NewRecipient, RecipientKind
+from mcp_agent_mail.domain.messages import (
+    ACTIVE_WITHIN_DAYS,
+    MAX_BROADCAST_RECIPIENTS,
+    MAX_NAMED_RECIPIENTS,
+    NewRecipient,
+    RecipientKind,
+)
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.door_callers import is_mailbox
@@ -20,7 +26,6 @@ from mcp_agent_mail.features.messaging.unknown_recipients import UnknownRecipien
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.transaction import View
 
-ACTIVE_WITHIN_DAYS = 30
 MAX_SKIPPED_LISTED = 1_000
 _DAY = 24 * 3_600 * SECOND
 

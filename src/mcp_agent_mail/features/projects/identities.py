@@ -40,3 +40,7 @@ class Identities:
     async def look(self, path: str) -> WorkspaceFacts:
         """All that can be known, by Git too; remembered for some seconds."""
         return await self.looks.look(canonical_path(path), lambda: self._workspace.facts(resolved_path(path)))
+
+    async def remote(self, path: str) -> str | None:
+        """`host/path` of the remote of the repository around it, None without one: from the repository's own files."""
+        return await self.looks.look(canonical_path(path), lambda: self._workspace.remote(resolved_path(path)))

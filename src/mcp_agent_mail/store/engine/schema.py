@@ -28,8 +28,8 @@ from mcp_agent_mail.store.engine.migrate import (
 
 FTS_INDEXES = ("messages_fts", "identifiers_fts")
 
-NEWEST_VERSION = 27
-NEWEST_SHA256 = "41f5d711057cbb95e36f14aeae943b0573652f40b7b5c26e775f62c122d65184"
+NEWEST_VERSION = 28
+NEWEST_SHA256 = "98a27440e65737c4d1394a576bdf4db67dec7221bce85b5e2ba4abacf7671cb8"
 """Of what all migrations make: a database that has it need not be compared with that, which is made in 0.1 s. Another
 SQLite may spell a definition otherwise; it is compared then."""
 

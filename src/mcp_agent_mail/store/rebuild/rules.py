@@ -174,6 +174,7 @@ RULES: Mapping[str, TableRule] = MappingProxyType(
         "join_codes": TableRule(origin=Origin.LOST, of="they let somebody in, and are never archived"),
         "issued_tokens": TableRule(origin=Origin.LOST, of="they open the server, and are never archived"),
         "web_sessions": TableRule(origin=Origin.LOST, of="browsers sign in again, and no archive knows of them"),
+        "dismissed_siblings": TableRule(origin=Origin.LOST, of="a person is asked again, and no archive knows of it"),
         "windows": TableRule(origin=Origin.LOST, of="terminals come and go"),
         "idempotency_keys": TableRule(origin=Origin.LOST, of="kept for a day, to repeat an answer"),
         "guard_events": TableRule(origin=Origin.LOST, of="a log of code repositories, not of mail"),

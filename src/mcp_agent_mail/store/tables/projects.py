@@ -54,6 +54,18 @@ class ProductProjectRow(SQLModel, table=True):
     linked_ts: int
 
 
+class DismissedSiblingsRow(SQLModel, table=True):
+    __tablename__ = "dismissed_siblings"
+    __table_args__: ClassVar[tuple[Any, ...]] = (
+        CheckConstraint("project_id < sibling_id"),
+        Index("dismissed_siblings_sibling", "sibling_id", "project_id"),
+    )
+
+    project_id: int = Field(primary_key=True, foreign_key="projects.id")
+    sibling_id: int = Field(primary_key=True, foreign_key="projects.id")
+    dismissed_ts: int
+
+
 class StaleAliasesRow(SQLModel, table=True):
     __tablename__ = "stale_aliases"
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from mcp_agent_mail.core.errors import AgentMailError, Conflict, IdempotencyKeyConflict, InvalidInput
 from mcp_agent_mail.core.tools import JsonObject
+from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.identity.names import HUMAN
 from mcp_agent_mail.domain.messages import Importance, reply_subject
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.messaging.requests import MessageRequest, RecipientList, SendRequest
+from mcp_agent_mail.features.oversight.recipient_groups import is_group
 from mcp_agent_mail.web.addresses import compose_url, message_url, own_path, reply_url, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.actor import require_human
@@ -54,6 +57,7 @@ class _Desk:
         is_kept: bool = True,
     ) -> PageAnswer:
         page, project = self.page, self.project
+        thread_id = fields.thread_id if self.answered is None else self.answered.thread_id
         listed = await page.services.identity.list_(page.caller, project.human_key, limit=MOST_NAMES)
         form = MailForm(
             action=self.action,
@@ -61,6 +65,7 @@ class _Desk:
             project_name=project.human_key.rstrip("/").rpartition("/")[2] or project.slug,
             fields=replace(fields, idempotency_key=fields.idempotency_key or secrets.token_urlsafe(18)),
             known=sorted((agent.name for agent in listed.agents), key=str.casefold),
+            groups=await page.services.pages.groups.offered(page.caller, project, thread_id),
             answered=self.answered,
             reached=reached,
             refused=refused,
@@ -76,6 +81,14 @@ class _Desk:
             project=project.slug,
             status=200 if refused is None else status_of(refused),
         )
+
+    async def named(self, fields: MailFields) -> list[str]:
+        """The recipients, with its agents in the place of each group."""
+        if not any(map(is_group, fields.names)):
+            return fields.names
+        thread_id = fields.thread_id if self.answered is None else self.answered.thread_id
+        groups = self.page.services.pages.groups
+        return await groups.expanded(self.page.caller, self.project, fields.names, thread_id)
 
     async def sent(self, fields: MailFields, send: Callable[[], Awaitable[PageAnswer]]) -> PageAnswer:
         """What `send` answers, else the form again, with what was written in it and why it did not go."""
@@ -102,16 +115,17 @@ async def compose_page(page: PageContext) -> PageAnswer:
 
 
 async def compose(page: PageContext) -> PageAnswer:
-    """Send it, to who is named or, once the person has seen whom that reaches, to everyone active."""
+    """Send it to who is named; to a group, or everyone active, once the person has seen whom that reaches."""
     desk = await _desk(page)
     fields = read_fields(page.request, draft=own_path(page.request.field("draft"), desk.action))
 
     async def send() -> PageAnswer:
-        if fields.broadcast and not fields.names:
-            reached = await _reached(desk)
-            if fields.confirmed != str(reached.count):
+        names = await desk.named(fields)
+        if (fields.broadcast and not names) or names != fields.names:
+            reached = await _reached(desk, names)
+            if fields.confirmed != reached.seal:
                 return await desk.shown(fields, reached=reached)
-        answer = await page.host.run_tool("send_message", _new(desk, fields))
+        answer = await page.host.run_tool("send_message", _new(desk, fields, names))
         if not answer["deliveries"]:
             raise _nobody()
         return _done(desk, answer["deliveries"][0]["payload"]["id"])
@@ -135,12 +149,17 @@ async def reply(page: PageContext) -> PageAnswer:
     fields = read_fields(page.request, draft=desk.action)
 
     async def send() -> PageAnswer:
+        names = await desk.named(fields)
+        if names != fields.names:
+            reached = await _reached(desk, names)
+            if fields.confirmed != reached.seal:
+                return await desk.shown(fields, reached=reached)
         arguments: JsonObject = {
             "project_key": desk.project.human_key,
             "message_id": answered.id,
             "sender_name": HUMAN,
             "body_md": fields.body_md,
-            "to": fields.names or None,
+            "to": list(names) or None,
             "importance": fields.importance or None,
             "ack_required": fields.ack_required,
             "acknowledge": fields.acknowledge,
@@ -192,17 +211,18 @@ async def _answering_desk(page: PageContext) -> _Desk:
         subject=seen.message.subject,
         reply_subject=reply_subject(seen.message.subject, "Re:"),
         body_md=seen.message.body_md[:FOLDED_CHARACTERS],
+        thread_id=seen.message.thread_id or "",
         person=person,
     )
     return _Desk(page=page, project=project, action=reply_url(here.slug, number), answered=answered)
 
 
-def _new(desk: _Desk, fields: MailFields) -> JsonObject:
+def _new(desk: _Desk, fields: MailFields, names: Sequence[str]) -> JsonObject:
     return _given(
         {
             "project_key": desk.project.human_key,
             "sender_name": HUMAN,
-            "to": fields.names or None,
+            "to": list(names) or None,
             "subject": fields.subject,
             "body_md": fields.body_md,
             "importance": fields.importance or None,
@@ -218,22 +238,27 @@ def _given(arguments: JsonObject) -> JsonObject:
     return {name: value for name, value in arguments.items() if value is not None}
 
 
-async def _reached(desk: _Desk) -> Reached:
+async def _reached(desk: _Desk, names: Sequence[str]) -> Reached:
     """Counted as the send itself decides it. Raises NobodyReached."""
     request = SendRequest(
         project_key=desk.project.human_key,
         sender_name=HUMAN,
-        recipients=RecipientList(),
+        recipients=RecipientList(to=tuple(names)),
         subject=HUMAN,
         body_md="",
-        broadcast=True,
+        broadcast=not names,
     )
     draft = await desk.page.services.messaging.draft(desk.page.caller, request)
     if not draft.chosen:
         raise _nobody()
+    everyone = ",".join(str(one) for one in sorted(one.agent.id for one in draft.chosen))
     return Reached(
+        seal=hashlib.sha256(everyone.encode()).hexdigest(),
         count=len(draft.chosen),
-        names=[one.agent.name for one in draft.chosen[:SHOWN_NAMES]],
+        names=[
+            shown_name(one.agent.name, one.project.id, one.project.slug, desk.project.id)
+            for one in draft.chosen[:SHOWN_NAMES]
+        ],
         skipped=[(one.agent, one.reason) for one in draft.skipped[:MOST_SKIPPED]],
         skipped_count=len(draft.skipped),
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.features.oversight.human_mail import HumanReceipt
+from mcp_agent_mail.features.oversight.recipient_groups import ListedGroup
 from mcp_agent_mail.web.request import PageRequest
 
 _BETWEEN_NAMES = re.compile(r"[,;\n]")
@@ -16,7 +17,7 @@ _BETWEEN_NAMES = re.compile(r"[,;\n]")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailFields:
     """As the person wrote them. `idempotency_key` is the form's own: sent twice, it sends once. `draft` is under which
-    address the browser keeps what is not sent yet. `confirmed` is how many agents a broadcast was said to reach.
+    address the browser keeps what is not sent yet. `confirmed` is the seal of those whom it was said to reach.
     """
 
     to: str
@@ -56,8 +57,11 @@ def read_fields(request: PageRequest, *, draft: str) -> MailFields:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """Whom a broadcast would reach: the first of them by name, and who is left out, with why."""
+    """Whom a broadcast or a group would reach: the first of them by name, and who is left out, with why. `seal` is of
+    exactly these: pressed again when there are others, the form is asked about again.
+    """
 
+    seal: str
     count: int
     names: Sequence[str]
     skipped: Sequence[tuple[str, str]]
@@ -73,13 +77,14 @@ class Answered:
     subject: str
     reply_subject: str
     body_md: str
+    thread_id: str
     person: HumanReceipt | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailForm:
-    """`action` takes the form. `known` are names to choose from. `is_kept`: the fields hold what was sent once, and no
-    older draft replaces it.
+    """`action` takes the form. `known` and `groups` are to choose from. `is_kept`: the fields hold what was sent once,
+    and no older draft replaces it.
     """
 
     action: str
@@ -87,6 +92,7 @@ class MailForm:
     project_name: str
     fields: MailFields
     known: Sequence[str]
+    groups: Sequence[ListedGroup] = ()
     answered: Answered | None = None
     reached: Reached | None = None
     refused: AgentMailError | None = None
