@@ -296,18 +296,6 @@ async def test_what_is_no_json_rpc_is_refused_and_the_server_lives() -> None:
     assert alive["isError"] is False
 
 
-async def test_what_curl_sends_at_first_is_told_what_to_send() -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient(timeout=60) as client:
-        untyped = await client.post(f"{url}/mcp", content=b"{}")
-        plain = await client.post(f"{url}/mcp", json={"tool": "echo"})
-
-    assert (untyped.status_code, untyped.json()["detail"]) == (400, "Send Content-Type: application/json.")
-    assert plain.status_code == 400
-    told = plain.json()["error"]["message"]
-    assert '"method": "tools/call"' in told
-    assert "POST /rpc/<tool>" in told
-
-
 @ERAS
 @pytest.mark.parametrize("arguments", ["text", 5, ["a"]])
 async def test_arguments_that_are_no_object_are_a_protocol_error(era: Any, arguments: Any) -> None:

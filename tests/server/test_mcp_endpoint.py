@@ -76,3 +76,15 @@ async def test_no_subscription_is_promised_in_either_era() -> None:
 
     assert [capabilities["resources"].get("subscribe", False) for capabilities in told] == [False, False]
     assert asked.json()["error"]["code"] == -32601
+
+
+async def test_what_curl_sends_at_first_is_told_what_to_send() -> None:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(timeout=60) as client:
+        untyped = await client.post(f"{url}/mcp", content=b"{}")
+        plain = await client.post(f"{url}/mcp", json={"tool": "echo"})
+
+    assert (untyped.status_code, untyped.json()["detail"]) == (400, "Send Content-Type: application/json.")
+    assert plain.status_code == 400
+    told = plain.json()["error"]["message"]
+    assert '"method": "tools/call"' in told
+    assert "POST /rpc/<tool>" in told
