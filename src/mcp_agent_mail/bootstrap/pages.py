@@ -6,6 +6,8 @@ import secrets
 
 from mcp_agent_mail.bootstrap.services import PageServices
 from mcp_agent_mail.core.clock import Clock
+from mcp_agent_mail.core.ids import token_hash
+from mcp_agent_mail.core.roles import ROLES_BY_WORD
 from mcp_agent_mail.core.settings.kinds import shown
 from mcp_agent_mail.core.settings.rows import ROWS
 from mcp_agent_mail.core.settings.server import Settings
@@ -24,6 +26,7 @@ from mcp_agent_mail.features.oversight.service import OversightService
 from mcp_agent_mail.features.oversight.siblings import SiblingService
 from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.web_sessions.service import WebSessionService
+from mcp_agent_mail.features.web_sessions.token_roles import TokenRoles
 from mcp_agent_mail.notify.bus import CopyBus, OversightBus
 from mcp_agent_mail.store.database import Store
 
@@ -33,11 +36,9 @@ _RUN_BYTES = 6
 def page_services(
     settings: Settings, store: Store, identities: Identities, book: IssuedTokenBook, usage: Usage, clock: Clock
 ) -> PageServices:
-    """Sessions that HTTP_BEARER_TOKEN opened end with it; an acknowledgement is late after ACK_TTL_SECONDS."""
-    token = settings.http_bearer_token
-    server_token = token.reveal() if token else None
+    """An acknowledgement is late after ACK_TTL_SECONDS."""
     return PageServices(
-        sessions=WebSessionService(store, is_live_token=book.is_live, server_token=server_token, clock=clock),
+        sessions=WebSessionService(store, tokens=_tokens(settings, book), clock=clock),
         human_mail=HumanMailService(store),
         oversight=OversightService(store, late_after_s=settings.ack_ttl_seconds),
         people=PeopleService(store),
@@ -48,6 +49,16 @@ def page_services(
         activity=OversightActivity(store, usage),
         search=OversightSearch(store),
         figures=FigureHistory(store, usage, _shown_settings(settings), clock=clock),
+    )
+
+
+def _tokens(settings: Settings, book: IssuedTokenBook) -> TokenRoles:
+    token = settings.http_bearer_token
+    return TokenRoles(
+        find_issued=book.find_live,
+        server_token_hash=token_hash(token.reveal()) if token else None,
+        server_role=ROLES_BY_WORD[settings.http_bearer_role],
+        has_roles=settings.http_rbac_enabled,
     )
 
 

@@ -40,7 +40,7 @@ from mcp_agent_mail.server.observability.log_file import bounded_log
 from mcp_agent_mail.server.operator_token import operator_token_file
 from mcp_agent_mail.server.rendering.responses import refusing_over_mcp, send_detail
 from mcp_agent_mail.server.serve import fastmcp_quieted
-from mcp_agent_mail.server.transport.answers import OUTPUT
+from mcp_agent_mail.server.transport.answers import OUTPUT, PREFIX
 from mcp_agent_mail.store.engine.faults import faults_told, told_when_unwritable
 from mcp_agent_mail.store.engine.free_space import told_when_full
 from mcp_agent_mail.store.engine.lock import StoreLock
@@ -96,7 +96,8 @@ class AsgiServer:
         else:
             if self._announce is not None and self._announce(scope):
                 self._announce = None
-            await self._app({**_below_prefix(scope), OUTPUT: _SentOutput()}, receive, send)
+            prefix: str = scope.get("root_path", "").rstrip("/")
+            await self._app({**_below_prefix(scope), OUTPUT: _SentOutput(), PREFIX: prefix}, receive, send)
 
     def _in_words_for(self, scope: Scope, send: Send) -> Send:
         """MCP clients are refused in words that they read. HTTP_PATH is known while the server runs."""

@@ -1,4 +1,7 @@
-"""Sessions of people's browsers at rest: hashed."""
+"""Sessions of people's browsers at rest: hashed.
+
+`server_token_hash` holds `judged_by`, whatever kind of token that is of, and behind its 32 bytes `subject_hash`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import sqlite3
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, IssuedTokenId, WebSessionId
 from mcp_agent_mail.core.roles import ROLES_BY_WORD
-from mcp_agent_mail.domain.identity.web_sessions import IDLE, LIFETIME, MAX_LIVE, OpenedBy, SessionGrant, WebSession
+from mcp_agent_mail.domain.identity.web_sessions import MAX_LIVE, OpenedBy, SessionGrant, WebSession
 
 _COLUMNS = """id, opened_by, role, issued_token_id, issued_to, claimed_agents, server_token_hash, created_ts, used_ts,
     expires_ts"""
@@ -20,20 +23,13 @@ _ADD = """
 """
 _TOUCH = "UPDATE web_sessions SET used_ts = max(used_ts, ?) WHERE id = ?"
 _REMOVE = "DELETE FROM web_sessions WHERE id = ?"
-_REMOVE_ENDED = """
-    DELETE FROM web_sessions WHERE used_ts <= :idle_since OR created_ts <= :old_since OR expires_ts <= :now
-"""
-_MAKE_ROOM = f"""
-    DELETE FROM web_sessions WHERE id IN (
-        SELECT id FROM web_sessions ORDER BY used_ts, id
-        LIMIT max(0, (SELECT count(*) FROM web_sessions) - {MAX_LIVE - 1}))
-"""
+_HASH_BYTES = 32
 
 _Row = tuple[int, str, str, int | None, int | None, str, bytes | None, int, int, int | None]
 
 
 def _session(row: _Row) -> WebSession:
-    number, by, role, token_id, issued_to, agents, server_hash, created_ts, used_ts, expires_ts = row
+    number, by, role, token_id, issued_to, agents, hashes, created_ts, used_ts, expires_ts = row
     return WebSession(
         id=WebSessionId(number),
         grant=SessionGrant(
@@ -42,7 +38,8 @@ def _session(row: _Row) -> WebSession:
             issued_token=None if token_id is None else IssuedTokenId(token_id),
             issued_to=None if issued_to is None else AgentId(issued_to),
             claimed_agents=tuple(json.loads(agents)),
-            server_token_hash=server_hash,
+            judged_by=None if hashes is None else hashes[:_HASH_BYTES],
+            subject_hash=(hashes or b"")[_HASH_BYTES:] or None,
             expires_ts=None if expires_ts is None else Micros(expires_ts),
         ),
         created_ts=Micros(created_ts),
@@ -59,10 +56,7 @@ class WebSessions:
         return [(row[0], _session(row[1:])) for row in self._connection.execute(_LIST)]
 
     def add(self, secret_hash: bytes, grant: SessionGrant, now: Micros) -> None:
-        """Store a session. Those that have ended go, and beyond MAX_LIVE the one that was used least lately."""
-        ended = {"idle_since": now - IDLE, "old_since": now - LIFETIME, "now": now}
-        self._connection.execute(_REMOVE_ENDED, ended)
-        self._connection.execute(_MAKE_ROOM)
+        """Store a session. Whoever does has made room for it: there are never more than MAX_LIVE."""
         values = (
             secret_hash,
             grant.by.value,
@@ -70,7 +64,7 @@ class WebSessions:
             grant.issued_token,
             grant.issued_to,
             json.dumps(grant.claimed_agents),
-            grant.server_token_hash,
+            None if grant.judged_by is None else grant.judged_by + (grant.subject_hash or b""),
             now,
             now,
             grant.expires_ts,

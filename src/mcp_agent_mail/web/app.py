@@ -8,14 +8,15 @@ from dataclasses import replace
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import AgentMailError, AuthenticationRequired, NotFound
+from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.web.addresses import API, HOME, SIGN_IN, own_path, with_query
 from mcp_agent_mail.web.context import PageContext, rendered
-from mcp_agent_mail.web.forms import require_own_form
+from mcp_agent_mail.web.forms import require_own_form, require_own_source
 from mcp_agent_mail.web.headers import PAGE_HEADERS
 from mcp_agent_mail.web.refusals import status_of
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, redirect
-from mcp_agent_mail.web.routes import MOVED, ROUTES, PageRoute, find_route
+from mcp_agent_mail.web.routes import FORM_BYTES, MOVED, ROUTES, PageRoute, find_route
 from mcp_agent_mail.web.shapes import json_answer
 
 _TITLES = {
@@ -59,6 +60,16 @@ class WebApp:
         found = find_route(raw_path, self._routes)
         return found is not None and found[0].is_open
 
+    def form_bound(self, request: PageRequest) -> int | None:
+        """How many bytes of a form the page takes from this request, of which nothing is read yet; None for none. A
+        letter is read of the operator alone, who writes them. Raises SessionMissing, ForeignForm.
+        """
+        found = find_route(request.path, self._routes)
+        if request.method != "POST" or found is None or found[0].post is None:
+            return None
+        _require_own_source(request, found[0])
+        return found[0].form_bytes if request.role is Role.OPERATOR else min(found[0].form_bytes, FORM_BYTES)
+
     async def answer(self, request: PageRequest, host: PageHost, caller: Callable[[], Awaitable[Caller]]) -> PageAnswer:
         """Never raises but for cancellation."""
         try:
@@ -82,8 +93,7 @@ class WebApp:
             answer = await self._error_page(request, 405, "This address is for something else.", f"Begin at {HOME}.")
             return replace(answer, headers=(*answer.headers, ("allow", ", ".join(route.methods))))
         if request.method == "POST":
-            if request.session is None and not route.is_open:
-                raise SessionMissing("Changing anything needs a session.", hint="Sign in, and press the button again.")
+            _require_own_source(request, route)
             require_own_form(request)
         page = route.post if request.method == "POST" else route.get
         assert page is not None, route
@@ -139,6 +149,12 @@ class WebApp:
 
 _NOBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.STRICT)
 """Of pages that anybody may ask for: no rule is asked there."""
+
+
+def _require_own_source(request: PageRequest, route: PageRoute) -> None:
+    if request.session is None and not route.is_open:
+        raise SessionMissing("Changing anything needs a session.", hint="Sign in, and press the button again.")
+    require_own_source(request)
 
 
 def _with_defaults(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:

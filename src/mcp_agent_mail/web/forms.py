@@ -29,13 +29,18 @@ def form_token(secret: str, action: str) -> str:
     return hmac.new(secret.encode(), b"form\0" + action.encode(), hashlib.sha256).hexdigest()
 
 
-def require_own_form(request: PageRequest) -> None:
-    """Raise ForeignForm unless the request comes from its own form."""
+def require_own_source(request: PageRequest) -> None:
+    """Raise ForeignForm unless a page of ours sends the request, by what its headers say: before its form is read."""
     source = request.origin if request.origin is not None else _origin_of(request.referer)
     if source is None or source not in request.own_origins:
         raise ForeignForm("This form was sent by another site, or by none.", hint=_HINT)
     if request.fetch_site not in (None, _SAME_ORIGIN):
         raise ForeignForm("This form was sent by another site.", hint=_HINT)
+
+
+def require_own_form(request: PageRequest) -> None:
+    """Raise ForeignForm unless the request comes from its own form."""
+    require_own_source(request)
     given = request.field(FIELD)
     if request.secret is None or not hmac.compare_digest(
         given.encode("utf-8", "replace"), form_token(request.secret, request.path).encode()

@@ -29,18 +29,23 @@ from mcp_agent_mail.web.pages import (
 )
 
 MAX_KEY_CHARACTERS = 500
+FORM_BYTES = 32 * 1024
+"""A token, or what a person chooses and a note, with the address to go back to: what most forms hold."""
+LETTER_BYTES = 4 * 1024 * 1024
+"""A form with a message, of which each byte may be written as three."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRoute:
     """`path` has its keys in braces. `get` changes nothing; `post` needs a session and its own form, unless
-    `is_open`: then anybody may come, who is judged by what the form holds.
+    `is_open`: then anybody may come, who is judged by what the form holds, which has at most `form_bytes`.
     """
 
     path: str
     get: Page | None = None
     post: Page | None = None
     is_open: bool = False
+    form_bytes: int = FORM_BYTES
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -76,8 +81,18 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(path="/mail/{project}/thread/{thread}", get=message.thread),
     # Acts: writing and marking mail.
     PageRoute(path=MARKS, post=marks.mark),
-    PageRoute(path="/mail/{project}/message/{message}/reply", get=written_mail.reply_page, post=written_mail.reply),
-    PageRoute(path="/mail/{project}/overseer/compose", get=written_mail.compose_page, post=written_mail.compose),
+    PageRoute(
+        path="/mail/{project}/message/{message}/reply",
+        get=written_mail.reply_page,
+        post=written_mail.reply,
+        form_bytes=LETTER_BYTES,
+    ),
+    PageRoute(
+        path="/mail/{project}/overseer/compose",
+        get=written_mail.compose_page,
+        post=written_mail.compose,
+        form_bytes=LETTER_BYTES,
+    ),
     # Agents, contacts, file reservations and projects; the same for programs.
     PageRoute(path="/mail/projects", get=projects.projects, post=siblings.decide),
     PageRoute(path="/mail/api/unified-inbox", get=json_answers.unified_inbox),

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,18 +17,27 @@ from mcp_agent_mail.domain.identity.web_sessions import (
     LIFETIME,
     LINK_LIFETIME,
     MAX_LINKS,
+    MAX_LIVE,
+    MAX_OF_ONE_TOKEN,
     TOUCHED_EVERY,
     OpenedBy,
     SessionGrant,
     SpentLink,
     TooManyLinks,
+    TooManySessions,
 )
 from mcp_agent_mail.features.web_sessions.service import WebSessionService
+from mcp_agent_mail.features.web_sessions.token_roles import TokenRoles
+from tests.features.web_sessions.tokens import an_issued_token
 from tests.seeded_store import SeededStore, open_seeded_store
 
 OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN)
 ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
 READER = SessionGrant(by=OpenedBy.ISSUED, role=Role.READER, issued_token=IssuedTokenId(7))
+JUDGE = token_hash("the settings and the key")
+BY_JWT = SessionGrant(
+    by=OpenedBy.JWT, role=Role.OPERATOR, judged_by=JUDGE, subject_hash=token_hash("ada"), expires_ts=None
+)
 
 
 @pytest.fixture
@@ -37,13 +47,17 @@ async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
 
 
 def service_of(
-    seeded: SeededStore, *, revoked: set[int] | None = None, server_token: str | None = "the-token"
+    seeded: SeededStore, *, revoked: set[int] | None = None, server_token: str | None = "the-token", **today: Any
 ) -> WebSessionService:
-    """As after a start of the server: nothing but the store is known."""
+    """As after a start of the server: nothing but the store is known. `today` is what tokens give."""
     gone = revoked if revoked is not None else set()
-    return WebSessionService(
-        seeded.store, is_live_token=lambda one: one not in gone, server_token=server_token, clock=seeded.clock
+    tokens = TokenRoles(
+        find_issued=lambda number: None if number in gone else an_issued_token(number),
+        server_token_hash=None if server_token is None else token_hash(server_token),
     )
+    service = WebSessionService(seeded.store, tokens=replace(tokens, **today), clock=seeded.clock)
+    service.jwt_judges = lambda: {JUDGE}
+    return service
 
 
 @pytest.fixture
@@ -210,3 +224,95 @@ async def test_use_is_written_down_once_a_minute_at_most(seeded: SeededStore, se
 
     kept = await seeded.store.read(lambda view: view.web_sessions.list_())
     assert [one.used_ts - begun for _, one in kept] == [TOUCHED_EVERY]
+
+
+async def test_a_token_that_lost_its_role_gives_its_session_no_more(seeded: SeededStore) -> None:
+    before = service_of(seeded, server_role=Role.OPERATOR)
+    opened = await before.open(SessionGrant(by=OpenedBy.SERVER, role=Role.OPERATOR))
+
+    found = [service_of(seeded, server_role=role).find(opened.secret) for role in (*Role, Role.OPERATOR)]
+
+    assert [one and one.grant.role for one in found] == [Role.READER, Role.WRITER, Role.OPERATOR, Role.OPERATOR]
+
+
+async def test_a_session_of_a_jwt_counts_while_its_judge_is_there(seeded: SeededStore) -> None:
+    service = service_of(seeded)
+    opened = await service.open(BY_JWT)
+    before = service.find(opened.secret)
+
+    service.jwt_judges = lambda: {token_hash("another key")}
+    other = (service.find(opened.secret), service.is_live(opened.session.id))
+    service.jwt_judges = frozenset
+    none = service.find(opened.secret)
+
+    assert before == opened.session
+    assert (other, none) == ((None, False), None)
+
+
+async def test_one_whose_judge_is_not_known_yet_waits_and_is_not_ended(seeded: SeededStore) -> None:
+    service = service_of(seeded)
+    opened = await service.open(BY_JWT)
+
+    service.jwt_judges = lambda: None
+    meanwhile = (service.find(opened.secret), service.waits_for_judges(opened.secret))
+    await service.open(READER)
+    service.jwt_judges = lambda: {JUDGE}
+
+    assert meanwhile == (None, True)
+    assert not service.waits_for_judges(opened.secret)
+    assert service.find(opened.secret) == opened.session
+
+
+@pytest.mark.parametrize("secret", ["", "ams_made-up", "\ud800"])
+async def test_what_is_no_session_waits_for_nothing(service: WebSessionService, secret: str) -> None:
+    service.jwt_judges = lambda: None
+
+    assert not service.waits_for_judges(secret)
+
+
+@pytest.mark.parametrize("how", ["idle", "old", "its token"])
+async def test_those_that_have_ended_go_when_another_comes(seeded: SeededStore, how: str) -> None:
+    revoked: set[int] = set()
+    service = service_of(seeded, revoked=revoked)
+    first = await service.open(READER)
+
+    if how == "its token":
+        revoked.add(7)
+    else:
+        seeded.clock.step((IDLE if how == "idle" else LIFETIME) / SECOND)
+    opened = await service.open(BY_JWT)
+
+    kept = await seeded.store.read(lambda view: view.web_sessions.list_())
+    assert [one for _, one in kept] == [opened.session]
+    assert opened.session.id > first.session.id
+
+
+async def test_one_token_has_so_many_sessions_and_for_another_its_own_goes(service: WebSessionService) -> None:
+    by_link = await service.open(SessionGrant(by=OpenedBy.LINK, role=Role.OPERATOR))
+
+    opened = [await service.open(READER) for _ in range(MAX_OF_ONE_TOKEN + 2)]
+
+    assert [service.find(one.secret) is not None for one in opened] == [False] * 2 + [True] * MAX_OF_ONE_TOKEN
+    assert service.find(by_link.secret) is not None
+
+
+async def test_many_readers_sign_nobody_out_who_may_more(seeded: SeededStore) -> None:
+    service = service_of(seeded)
+    by_server = await service.open(SessionGrant(by=OpenedBy.SERVER, role=Role.WRITER))
+    by_link = await service.open(SessionGrant(by=OpenedBy.LINK, role=Role.OPERATOR))
+
+    readers = [await service.open(replace(READER, issued_token=IssuedTokenId(n))) for n in range(MAX_LIVE)]
+
+    assert [service.find(one.secret) is not None for one in readers] == [False] * 2 + [True] * (MAX_LIVE - 2)
+    assert [service.find(one.secret) is not None for one in (by_server, by_link)] == [True, True]
+
+
+async def test_where_all_may_more_a_reader_does_not_come_in_and_nobody_goes(seeded: SeededStore) -> None:
+    service = service_of(seeded)
+    writer = SessionGrant(by=OpenedBy.ISSUED, role=Role.WRITER)
+    writers = [await service.open(replace(writer, issued_token=IssuedTokenId(n))) for n in range(MAX_LIVE)]
+
+    with pytest.raises(TooManySessions):
+        await service.open(READER)
+
+    assert all(service.find(one.secret) for one in writers)

@@ -11,6 +11,7 @@ from mcp_agent_mail.core.tools import Credentials, ToolTable
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.identity.web_sessions import LINK_LIFETIME
 from mcp_agent_mail.features.web_sessions.service import WebSessionService
+from mcp_agent_mail.features.web_sessions.token_roles import TokenRoles
 from mcp_agent_mail.features.web_sessions.tools import web_session_tools
 from tests.seeded_store import SeededStore, open_seeded_store
 
@@ -24,7 +25,7 @@ async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
 
 
 def parts(seeded: SeededStore, kind: CallerKind) -> tuple[WebSessionService, ToolTable]:
-    service = WebSessionService(seeded.store, is_live_token=lambda _: True, server_token=None, clock=seeded.clock)
+    service = WebSessionService(seeded.store, tokens=TokenRoles(find_issued=lambda _: None), clock=seeded.clock)
 
     async def caller() -> Caller:
         return Caller(kind=kind, auth=AgentAuth.OPEN)

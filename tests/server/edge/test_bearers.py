@@ -16,6 +16,7 @@ from mcp_agent_mail.domain.identity.web_sessions import OpenedBy
 from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
 from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
 from mcp_agent_mail.server.edge.bearers import BearerRules, Bearers
+from mcp_agent_mail.server.edge.rates import token_payer
 from mcp_agent_mail.server.jwt.verifier import JwtVerifier, jwt_verifier
 from tests.core.machine import Machine
 from tests.seeded_store import SeededStore, open_seeded_store
@@ -246,18 +247,22 @@ async def test_an_issued_token_lives_until_it_is_revoked_or_expires(seeded: Seed
 
 async def test_a_jwt_gives_its_role_claims_its_agents_and_its_subject_pays(tmp_path: Path, clock: FakeClock) -> None:
     settings = {"HTTP_RBAC_READER_ROLES": "guests", "HTTP_JWT_AGENT_CLAIM": "agents", "HTTP_JWT_ROLE_CLAIM": "roles"}
-    bearers = Bearers(OPEN, jwts=verifier_of(tmp_path, clock, **settings), clock=clock)
+    jwts = verifier_of(tmp_path, clock, **settings)
+    bearers = Bearers(OPEN, jwts=jwts, clock=clock)
 
     found = await admitted(bearers, signed(claims(roles=["guests"], agents=["RedStone"])))
 
     assert found == Admitted(
-        payer=f'jwt ["{ISSUER}", "ada"]',
+        payer=token_payer(OpenedBy.JWT, subject_hash=found.subject_hash),
         role=Role.READER,
         bearer_is_spent=True,
         claimed_agents=("RedStone",),
         opened_by=OpenedBy.JWT,
+        judged_by=found.judged_by,
+        subject_hash=token_hash(f'["{ISSUER}", "ada"]'),
         expires_ts=found.expires_ts,
     )
+    assert found.judged_by in (jwts.judges() or ())
     assert found.is_live is not None
     assert found.is_live()
     clock.now_s += 900

@@ -81,7 +81,9 @@ async def test_a_good_token_proves_who_what_and_until_when(verifier: JwtVerifier
         role=Role.WRITER,
         agents=("BlueLake@/srv/app", "Ada"),
         expires_ts=Micros((NOW_S + 900) * SECOND),
+        judged_by=proof.judged_by,
     )
+    assert verifier.judges() == {proof.judged_by}
 
 
 async def test_a_token_without_a_subject_is_its_own(verifier: JwtVerifier) -> None:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -15,6 +16,12 @@ from mcp_agent_mail.cli.gateway.http import HttpGateway
 from mcp_agent_mail.cli.gateway.port import require_server
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json, time_of
+from mcp_agent_mail.core.errors import NotFound
+
+
+class PagesMissing(NotFound):
+    """The server that runs has no pages for people."""
+
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -30,6 +37,10 @@ def web(
     no display, as over SSH, it is only printed. It needs a running server, and the operator's rights there.
     """
     server = require_server(load_context())
+    if prefix := urlsplit(server.url).path.rstrip("/"):
+        raise PagesMissing(
+            f"The server is below {prefix} of an application, where it has no pages.", hint="am serve has them."
+        )
     gateway = HttpGateway(server)
     gateway.connect()
     try:

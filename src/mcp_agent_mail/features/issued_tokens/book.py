@@ -55,9 +55,14 @@ class IssuedTokenBook:
 
     def is_live(self, token_id: IssuedTokenId) -> bool:
         """Whether it is in force still: what was let in with it ends when it is not."""
+        return self.find_live(token_id) is not None
+
+    def find_live(self, token_id: IssuedTokenId) -> IssuedToken | None:
+        """The token of this number, as it is in force now."""
         self.load()
-        token = self._find_by_id(token_id)
-        return token is not None and token.is_live(self._clock())
+        hashed = self._hashes.get(token_id)
+        token = None if hashed is None else self._by_hash[hashed]
+        return token if token is not None and token.is_live(self._clock()) else None
 
     def count_readers(self) -> int:
         """How many of those in force let whoever has them look alone."""
@@ -128,10 +133,6 @@ class IssuedTokenBook:
                 return
             await self.flush()
             self.keeper.worked()
-
-    def _find_by_id(self, token_id: IssuedTokenId) -> IssuedToken | None:
-        hashed = self._hashes.get(token_id)
-        return None if hashed is None else self._by_hash[hashed]
 
     def _newest(self, token: IssuedToken) -> IssuedToken:
         used = self._used.get(token.id) or self._writing.get(token.id)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.ids import (
     WEB_LINK_PREFIX,
     WEB_SESSION_PREFIX,
-    IssuedTokenId,
     WebSessionId,
     new_token,
     token_hash,
@@ -25,7 +25,9 @@ from mcp_agent_mail.domain.identity.web_sessions import (
     SpentLink,
     TooManyLinks,
     WebSession,
+    displaced,
 )
+from mcp_agent_mail.features.web_sessions.token_roles import TokenRoles
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx
 
@@ -47,23 +49,17 @@ class SignInLink:
 
 
 class WebSessionService:
-    """`is_live_token` knows the issued tokens in force. `server_token`: HTTP_BEARER_TOKEN, if there is one.
+    """Each question asks `tokens` anew what the token of a session gives. `jwt_judges` are set by whoever judges
+    JWTs: where nobody does, none counts; it gives None while what judges them is not known.
 
     All sessions are in memory, by the hashes of their secrets: whoever has the store's lock is the only one who writes.
     Links are nowhere else: a restart ends them.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        is_live_token: Callable[[IssuedTokenId], bool],
-        server_token: str | None,
-        clock: Clock,
-    ) -> None:
+    def __init__(self, store: Store, *, tokens: TokenRoles, clock: Clock) -> None:
+        self.jwt_judges: Callable[[], AbstractSet[bytes] | None] = frozenset
         self._store = store
-        self._is_live_token = is_live_token
-        self._server_token_hash = None if server_token is None else token_hash(server_token)
+        self._tokens = tokens
         self._clock = clock
         self._links: dict[bytes, Micros] = {}
         self._by_hash: dict[bytes, WebSession] | None = None
@@ -92,13 +88,21 @@ class WebSessionService:
         return await self.open(SessionGrant(by=OpenedBy.LINK, role=Role.OPERATOR))
 
     async def open(self, grant: SessionGrant) -> OpenedSession:
-        """A session of somebody whose token was judged: what `grant` says is believed."""
+        """A session of somebody whose token was judged: what `grant` says is believed. Those that have ended go, and
+        those that it displaces. Raises TooManySessions.
+        """
         if grant.by is OpenedBy.SERVER:
-            grant = replace(grant, server_token_hash=self._server_token_hash)
+            grant = replace(grant, judged_by=self._tokens.server_token_hash)
         secret = new_token(WEB_SESSION_PREFIX)
         hashed = token_hash(secret)
+        ended = {one.id for one in self._sessions().values() if self._has_ended(one)}
+        today = {one.id: found for one in self._sessions().values() if (found := self._today(one)) is not None}
 
         def unit(tx: Tx) -> list[tuple[bytes, WebSession]]:
+            kept = [one for _, one in tx.web_sessions.list_()]
+            live = [today.get(one.id, one) for one in kept if one.id not in ended]
+            for number in (*ended, *(one.id for one in displaced(live, grant))):
+                tx.web_sessions.remove(number)
             tx.web_sessions.add(hashed, grant, tx.now)
             return tx.web_sessions.list_()
 
@@ -106,18 +110,23 @@ class WebSessionService:
         return OpenedSession(session=self._by_hash[hashed], secret=secret)
 
     def find(self, secret: str) -> WebSession | None:
-        """The session of a browser that shows this, while it lasts; that it is in use is noted."""
-        if not secret.startswith(WEB_SESSION_PREFIX):
-            return None
-        hashed = token_hash(secret)
+        """The session of a browser that shows this, while it lasts, with the role that counts now; that it is in use is
+        noted.
+        """
+        hashed = _hash_of(secret)
         session = self._sessions().get(hashed)
-        if session is None or not self._counts(session):
+        if session is None or self._today(session) is None:
             return None
-        return self._touched(hashed, session)
+        return self._today(self._touched(hashed, session))
+
+    def waits_for_judges(self, secret: str) -> bool:
+        """Whether nobody can say of the session of this just now whether it counts: its JWT's judges are not known."""
+        session = self._sessions().get(_hash_of(secret))
+        return session is not None and session.grant.by is OpenedBy.JWT and self.jwt_judges() is None
 
     def is_live(self, session_id: WebSessionId) -> bool:
         """Whether it still counts: what lasts longer than a session ends with it."""
-        return any(one.id == session_id and self._counts(one) for one in self._sessions().values())
+        return any(one.id == session_id and self._today(one) is not None for one in self._sessions().values())
 
     async def end(self, session_id: WebSessionId) -> None:
         """From when this answers nobody is let in by it. Safe to repeat."""
@@ -134,14 +143,25 @@ class WebSessionService:
             self._by_hash = dict(self._store.read_now(lambda view: view.web_sessions.list_()))
         return self._by_hash
 
-    def _counts(self, session: WebSession) -> bool:
-        """Neither the session has ended by itself nor the token that it was opened with."""
-        grant = session.grant
-        if not session.is_live(self._clock()):
+    def _today(self, session: WebSession) -> WebSession | None:
+        """As it counts now; None where it has ended, or nobody knows whether it has."""
+        if session.grant.by is OpenedBy.JWT and self.jwt_judges() is None:
+            return None
+        return None if self._has_ended(session) else self._with_role_today(session)
+
+    def _has_ended(self, session: WebSession) -> bool:
+        """By itself, or with the token that it was opened with. What nobody knows has not."""
+        if not session.is_live(self._clock()) or self._tokens.role_of(session.grant) is None:
+            return True
+        if session.grant.by is not OpenedBy.JWT:
             return False
-        if grant.by is OpenedBy.SERVER and grant.server_token_hash != self._server_token_hash:
-            return False
-        return grant.issued_token is None or self._is_live_token(grant.issued_token)
+        judges = self.jwt_judges()
+        return judges is not None and session.grant.judged_by not in judges
+
+    def _with_role_today(self, session: WebSession) -> WebSession:
+        role = self._tokens.role_of(session.grant)
+        assert role is not None, session
+        return session if role is session.grant.role else replace(session, grant=replace(session.grant, role=role))
 
     def _touched(self, hashed: bytes, session: WebSession) -> WebSession:
         now = self._clock()
@@ -151,3 +171,8 @@ class WebSessionService:
         self._sessions()[hashed] = touched
         self._store.write_soon(lambda tx: tx.web_sessions.touch(session.id, now))
         return touched
+
+
+def _hash_of(secret: str) -> bytes:
+    """Under which a session of this secret is kept; of what is no secret of ours none is."""
+    return token_hash(secret) if secret.startswith(WEB_SESSION_PREFIX) else b""

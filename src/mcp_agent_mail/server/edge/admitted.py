@@ -30,8 +30,9 @@ class Admitted:
     that it is no agent's; `is_operators_own`: the one that the server makes at each start, which no issued one is.
     `payer` is whose rate the request counts against.
 
-    `opened_by` is which kind of token that was, `issued_token` the number of one that was issued, `expires_ts` when the
-    token ends by itself; None where there was none, or it does not say.
+    `opened_by` is which kind of token that was, `issued_token` the number of one that was issued, `judged_by` and
+    `subject_hash` what found a JWT good and whose it is, as hashes, `expires_ts` when the token ends by itself; None
+    where there was none, or it does not say.
 
     `is_live` says whether the token still counts: what lasts longer than it ends with it. None where it is for good.
     """
@@ -44,5 +45,7 @@ class Admitted:
     claimed_agents: tuple[str, ...] = ()
     opened_by: OpenedBy | None = None
     issued_token: IssuedTokenId | None = None
+    judged_by: bytes | None = field(default=None, repr=False)
+    subject_hash: bytes | None = None
     expires_ts: Micros | None = None
     is_live: Callable[[], bool] | None = field(default=None, compare=False)

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mcp_agent_mail.core.clock import Clock, system_clock
-from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, ISSUED_TOKEN_PREFIX
+from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, ISSUED_TOKEN_PREFIX, token_hash
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.web_sessions import OpenedBy
 from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
-from mcp_agent_mail.server.edge.rates import address_payer
+from mcp_agent_mail.server.edge.rates import address_payer, token_payer
 from mcp_agent_mail.server.identity import Headers, bearer_token
 from mcp_agent_mail.server.jwt.proofs import IssuerAway, JwtRefused, KeyUnknown, NoJwt
 
@@ -89,6 +89,11 @@ class Bearers:
         finally:
             await self._jwts.stop()
 
+    async def settle(self) -> None:
+        """Wait for an issuer's keys where none are known, a few seconds at most."""
+        if self._jwts is not None:
+            await self._jwts.settle()
+
     async def judge(
         self, headers: Headers, address: str | None, *, is_local: bool, operator_may: bool
     ) -> Admitted | HttpRefusal:
@@ -110,14 +115,14 @@ class Bearers:
         sent = given.encode("latin-1")
         if self._server_token is not None and hmac.compare_digest(sent, self._server_token):
             return Admitted(
-                payer="server",
+                payer=token_payer(OpenedBy.SERVER),
                 role=self._role(self._rules.server_role),
                 bearer_is_spent=True,
                 opened_by=OpenedBy.SERVER,
             )
         if operator_may and self._operator_token and hmac.compare_digest(sent, self._operator_token):
             return Admitted(
-                payer="operator",
+                payer=token_payer(OpenedBy.OPERATOR),
                 role=Role.OPERATOR,
                 bearer_is_spent=True,
                 is_operators_own=True,
@@ -138,7 +143,7 @@ class Bearers:
             return self._refusal(_words_of(given), is_wrong=True)
         tokens.note_use(token.id)
         return Admitted(
-            payer=f"issued {token.id}",
+            payer=token_payer(OpenedBy.ISSUED, issued_token=token.id),
             role=self._role(token.role),
             bearer_is_spent=True,
             issued_to=token.agent_id,
@@ -164,12 +169,15 @@ class Bearers:
             return self._refusal(_WRONG, is_wrong=True)
         if proof.role is None and self._rules.has_roles:
             return HttpRefusal(status=403, detail=_NO_ROLE)
+        subject_hash = token_hash(proof.subject)
         return Admitted(
-            payer=f"jwt {proof.subject}",
+            payer=token_payer(OpenedBy.JWT, subject_hash=subject_hash),
             role=self._role(proof.role or Role.WRITER),
             bearer_is_spent=True,
             claimed_agents=proof.agents,
             opened_by=OpenedBy.JWT,
+            judged_by=proof.judged_by,
+            subject_hash=subject_hash,
             expires_ts=proof.expires_ts,
             is_live=lambda: self._clock() < proof.expires_ts,
         )

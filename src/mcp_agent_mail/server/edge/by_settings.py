@@ -62,6 +62,7 @@ def bearers_of(settings: Settings, services: Services, *, operator_token: str) -
     from mcp_agent_mail.server.jwt.verifier import jwt_verifier  # noqa: PLC0415  # who has none does not wait for it
 
     jwts = jwt_verifier(settings, clock=system_clock)
+    services.pages.sessions.jwt_judges = jwts.judges
     if jwts.key_set is not None:
         services.also_kept.append(jwts.key_set.keeper)
     return Bearers(rules, tokens=services.token_book, jwts=jwts)

@@ -115,6 +115,10 @@ class Edge:
         self._count(judged)
         return judged
 
+    async def settle(self) -> None:
+        """Wait for what JWTs are judged by, where it is not known yet: a few seconds at most."""
+        await self._gate.bearers.settle()
+
     def _count(self, judged: Admitted | HttpRefusal) -> None:
         """What came too often is counted where rates are."""
         if isinstance(judged, HttpRefusal) and judged.status != _TOO_MANY:

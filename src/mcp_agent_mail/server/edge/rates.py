@@ -16,6 +16,8 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from time import monotonic
 
 from mcp_agent_mail.core.errors import RateLimited
+from mcp_agent_mail.core.ids import IssuedTokenId
+from mcp_agent_mail.domain.identity.web_sessions import OpenedBy
 
 MAX_BUCKETS = 10_000
 """Beyond them the idlest goes: it is the fullest, so that least is given away."""
@@ -56,6 +58,19 @@ class Rate:
 class _Bucket:
     left: float
     at: float
+
+
+def token_payer(by: OpenedBy, *, issued_token: IssuedTokenId | None = None, subject_hash: bytes | None = None) -> str:
+    """Of a token, whether a request shows it or a session that it opened: JWTs of one subject are one payer."""
+    match by:
+        case OpenedBy.LINK | OpenedBy.OPERATOR:
+            return "operator"
+        case OpenedBy.SERVER:
+            return "server"
+        case OpenedBy.ISSUED:
+            return f"issued {issued_token}"
+        case OpenedBy.JWT:
+            return f"jwt {(subject_hash or b'').hex()}"
 
 
 def address_payer(address: str | None) -> str:

@@ -91,7 +91,7 @@ class KeySet:
 
     def figures(self) -> KeyFigures:
         """How the keys fare at this moment, for health and the metrics."""
-        keys = self._served()
+        keys = self.served()
         return KeyFigures(
             keys=0 if keys is None else len(keys.keys),
             read_ts=None if self._keys is None else self._read_ts,
@@ -100,13 +100,13 @@ class KeySet:
 
     async def current(self) -> VerifyingKeys:
         """The keys that count now. Waits only where there are none. Raises IssuerAway."""
-        keys = self._served()
+        keys = self.served()
         if keys is not None:
             if self._age_s() >= KEPT_S:
                 self._want()
             return keys
-        await self._next_look(lambda: self._served() is None and (self._is_look_coming() or self._want()))
-        if (keys := self._served()) is None:
+        await self._next_look(lambda: self.served() is None and (self._is_look_coming() or self._want()))
+        if (keys := self.served()) is None:
             raise IssuerAway(retry_after_s=_whole(self._again_s()))
         return keys
 
@@ -117,7 +117,7 @@ class KeySet:
         """
         came = self._came(token)
         await self._next_look(lambda: self._keys is seen and (self._is_look_coming() or self._ask()))
-        if self._keys is not seen and (keys := self._served()) is not None:
+        if self._keys is not seen and (keys := self.served()) is not None:
             return keys
         if self._is_look_coming():
             raise KeyUnknown(retry_after_s=1)
@@ -136,7 +136,8 @@ class KeySet:
             self._sought.popitem(last=False)
         return came
 
-    def _served(self) -> VerifyingKeys | None:
+    def served(self) -> VerifyingKeys | None:
+        """The keys that count at this moment, without waiting for any."""
         return self._keys if self._keys is not None and self._age_s() < SERVED_S else None
 
     def _age_s(self) -> float:
@@ -170,7 +171,7 @@ class KeySet:
 
     def _again_s(self) -> float:
         """Until a look that failed may be tried again; 0 where none has."""
-        return self._rest_s(self._failed_ts, FIRST_TRIED_EVERY_S if self._served() is None else TRIED_EVERY_S)
+        return self._rest_s(self._failed_ts, FIRST_TRIED_EVERY_S if self.served() is None else TRIED_EVERY_S)
 
     def _rest_s(self, since_ts: Micros | None, every_s: int) -> float:
         """Of a pause; 0 where the clock was set back before it."""

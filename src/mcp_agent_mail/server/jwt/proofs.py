@@ -15,12 +15,14 @@ class JwtProof:
     """What a good token says. `subject` tells whoever has it from others, in a log and for rates: the issuer and `sub`
     as JSON, or `token:` and a hash where there is none. `role` is None where no role is known and none is given to
     such. `agents` are the texts of the agent claim as they stand there, `Name@project` or a bare name, at most 16.
+    `judged_by` is a hash of the settings and the key by which it was found good.
     """
 
     subject: str
     role: Role | None
     agents: tuple[str, ...]
     expires_ts: Micros
+    judged_by: bytes = b""
 
 
 class JwtReason(StrEnum):

@@ -10,7 +10,9 @@ import hashlib
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mcp_agent_mail.core.clock import Clock, Micros
@@ -23,11 +25,12 @@ from mcp_agent_mail.server.jwt.claims import (
     require_claims,
     subject_of,
 )
+from mcp_agent_mail.server.jwt.judge_digests import judge_hash, settings_hash
 from mcp_agent_mail.server.jwt.key_document import KeyDocument
 from mcp_agent_mail.server.jwt.key_set import KeySet
-from mcp_agent_mail.server.jwt.proofs import JwtProof, JwtReason, JwtRefused, NoJwt
+from mcp_agent_mail.server.jwt.proofs import IssuerAway, JwtProof, JwtReason, JwtRefused, NoJwt
 from mcp_agent_mail.server.jwt.roles import RoleWords, role_words
-from mcp_agent_mail.server.jwt.signatures import VerifyingKeys, decoded, shared_key
+from mcp_agent_mail.server.jwt.signatures import VerifyingKey, VerifyingKeys, decoded, shared_key
 
 LONGEST_TOKEN = 8 * 1_024
 MOST_REMEMBERED = 1_000
@@ -43,13 +46,14 @@ def looks_like_jwt(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JwtRules:
-    """What the settings ask of a token, and where in it roles and agents stand."""
+    """What the settings ask of a token, and where in it roles and agents stand; `settings` is a hash of them all."""
 
     algorithms: frozenset[str]
     claims: ClaimRules
     roles: RoleWords
     role_claim: str
     agent_claim: str
+    settings: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,7 @@ class JwtVerifier:
         self._keys = keys
         self._clock = clock
         self._proven: OrderedDict[bytes, tuple[VerifyingKeys, JwtProof]] = OrderedDict()
+        self._judges: tuple[VerifyingKeys | None, AbstractSet[bytes]] = (None, frozenset())
 
     @property
     def key_set(self) -> KeySet | None:
@@ -84,6 +89,23 @@ class JwtVerifier:
     async def stop(self) -> None:
         if self.key_set is not None:
             await self.key_set.stop()
+
+    def judges(self) -> AbstractSet[bytes] | None:
+        """What may have judged a token that counts now (`JwtProof.judged_by`). None while nobody knows: the issuer's
+        keys have not been read, or too long ago.
+        """
+        keys = self._keys.served() if isinstance(self._keys, KeySet) else self._keys
+        if keys is None:
+            return None
+        if self._judges[0] is not keys:
+            self._judges = keys, frozenset(judge_hash(self._rules.settings, key) for key in keys.keys)
+        return self._judges[1]
+
+    async def settle(self) -> None:
+        """Wait for the issuer's keys where there are none, as long as `verify` would."""
+        if isinstance(self._keys, KeySet):
+            with suppress(IssuerAway):
+                await self._keys.current()
 
     async def verify(self, token: str) -> JwtProof:
         """What a good token proves. Raises NoJwt, JwtRefused, or IssuerAway where nobody can say whether it is good.
@@ -99,8 +121,8 @@ class JwtVerifier:
         if (proof := self._recall(digest, keys)) is not None:
             return proof
         read = self._read(token)
-        keys = await self._require_signed(read, keys, digest)
-        proof = self._proof(read.payload, digest)
+        keys, key = await self._require_signed(read, keys, digest)
+        proof = replace(self._proof(read.payload, digest), judged_by=judge_hash(self._rules.settings, key))
         self._remember(digest, keys, proof)
         return proof
 
@@ -135,20 +157,22 @@ class JwtVerifier:
             raise JwtRefused(JwtReason.MALFORMED)
         return _Token(algorithm, kid, f"{head}.{payload}".encode("ascii"), read[1], read[0])
 
-    async def _require_signed(self, token: _Token, keys: VerifyingKeys, digest: bytes) -> VerifyingKeys:
-        """The keys that one of is the token's. Raises JwtRefused, IssuerAway."""
+    async def _require_signed(
+        self, token: _Token, keys: VerifyingKeys, digest: bytes
+    ) -> tuple[VerifyingKeys, VerifyingKey]:
+        """The keys that one of is the token's, and that one. Raises JwtRefused, IssuerAway."""
         if not isinstance(self._keys, KeySet):
-            if not _is_signed(token, keys, None):
+            if (own := _signing_key(token, keys, None)) is None:
                 raise JwtRefused(JwtReason.SIGNATURE)
-            return keys
-        while not _is_signed(token, keys, token.kid):
+            return keys, own
+        while (found := _signing_key(token, keys, token.kid)) is None:
             if token.kid is not None and keys.find_fitting(token.kid, token.algorithm):
                 raise JwtRefused(JwtReason.SIGNATURE)
             newer = await self._keys.newer_than(keys, digest)
             if newer is None:
                 raise JwtRefused(JwtReason.KEY)
             keys = newer
-        return keys
+        return keys, found
 
     def _proof(self, payload: bytes, digest: bytes) -> JwtProof:
         rules = self._rules
@@ -165,9 +189,9 @@ class JwtVerifier:
         )
 
 
-def _is_signed(token: _Token, keys: VerifyingKeys, kid: str | None) -> bool:
+def _signing_key(token: _Token, keys: VerifyingKeys, kid: str | None) -> VerifyingKey | None:
     fitting = keys.find_fitting(kid, token.algorithm)
-    return any(key.verifies(token.algorithm, token.signed, token.signature) for key in fitting)
+    return next((key for key in fitting if key.verifies(token.algorithm, token.signed, token.signature)), None)
 
 
 def _is_for_other_ends(header: Mapping[str, Any]) -> bool:
@@ -188,6 +212,7 @@ def jwt_verifier(settings: Settings, *, clock: Clock) -> JwtVerifier:
         roles=role_words(settings),
         role_claim=settings.http_jwt_role_claim,
         agent_claim=settings.http_jwt_agent_claim,
+        settings=settings_hash(settings),
     )
     if settings.http_jwt_jwks_url is not None:
         document = KeyDocument(settings.http_jwt_jwks_url, algorithms)

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import system_clock
-from mcp_agent_mail.core.errors import AgentMailError, PermissionDenied, RateLimited
+from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, PermissionDenied, RateLimited
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.tools import Json, JsonObject, call_as
 from mcp_agent_mail.domain.identity.caller import Caller
@@ -23,12 +23,13 @@ from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
 from mcp_agent_mail.server.edge.edge import Edge, peer
 from mcp_agent_mail.server.edge.gate import is_from_elsewhere
 from mcp_agent_mail.server.edge.paths import AcceptedBearers, PathClass, PathRule
-from mcp_agent_mail.server.edge.rates import RateClass
+from mcp_agent_mail.server.edge.rates import RateClass, token_payer
 from mcp_agent_mail.server.identity import Headers, read_credentials
+from mcp_agent_mail.server.pages.form_fields import MAX_FIELDS, fields_of, read_form
 from mcp_agent_mail.server.rendering.responses import without_body
 from mcp_agent_mail.server.transport.answers import begin_stream
 from mcp_agent_mail.server.transport.hearing import RequestHearing
-from mcp_agent_mail.server.transport.limits import BodyTooLarge, read_body
+from mcp_agent_mail.server.transport.limits import BodyTooLarge
 from mcp_agent_mail.web.cookies import FORM_COOKIE, SESSION_COOKIE, cookie_name, read_cookies
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, PageStream, Values
 
@@ -43,28 +44,29 @@ PAGES: Mapping[str, PathClass] = {
 }
 """Whole paths, and with a closing slash all below; `/` is itself alone."""
 
-MAX_FIELDS = 200
-_FORM_TYPE = b"application/x-www-form-urlencoded"
-_TOO_LARGE = "The form is over 4 MiB; nothing was done."
+_TOO_LARGE = "The form holds more than any of this page does; nothing was done."
 _ASSET_HEADERS = (("cross-origin-resource-policy", "same-origin"), ("x-content-type-options", "nosniff"))
 _FOREVER = "public, max-age=31536000, immutable"
+
+
+class UnfitQuery(InvalidInput):
+    """More parts than any page asks for."""
 
 
 class RefusedToken(PermissionDenied):
     """A token that was typed opens nothing here."""
 
 
-class UnfitForm(PermissionDenied):
-    """What was posted is no form of ours."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Visit:
-    """One request: `is_open` on the page to sign in at, where `secret` is the form's."""
+    """One request: `is_open` on the page to sign in at, where `secret` is the form's. `query` is None for one of too
+    many parts.
+    """
 
     scope: Scope
     headers: Headers
     request_id: str
+    query: Values | None
     is_open: bool
     session: WebSession | None
     secret: str | None
@@ -95,7 +97,7 @@ class PagesEndpoint:
         """One request for a page, judged here as by the edge everywhere else, and refused by a page."""
         if scope["method"] == "HEAD":
             send = without_body(send)
-        visit = self._visit(scope, headers, request_id)
+        visit = await self._visit(scope, headers, request_id)
         if visit.is_open:
             rule = replace(rule, accepts=AcceptedBearers.NONE)
         session = None if visit.session is None else self._admitted(visit.session)
@@ -111,8 +113,8 @@ class PagesEndpoint:
         facts = self._facts(visit, admitted)
         try:
             facts.charge(RateClass.OTHERS)
-            form = await _form(visit, receive)
-        except (RateLimited, UnfitForm) as refused:
+            form = await self._form(visit, admitted, receive)
+        except AgentMailError as refused:
             await _send(send, await self._web.refusal(self._request(visit, admitted.role), refused))
             return
         except BodyTooLarge:
@@ -145,6 +147,13 @@ class PagesEndpoint:
         else:
             await _send(send, answer)
 
+    async def _form(self, visit: _Visit, admitted: Admitted, receive: Receive) -> Values:
+        """What was posted, read only where a page takes it from whoever sends it. Raises what it is refused with."""
+        if visit.query is None:
+            raise UnfitQuery(f"The address asks for more than {MAX_FIELDS} things.", hint="Ask for fewer.")
+        at_most = self._web.form_bound(self._request(visit, admitted.role))
+        return {} if at_most is None else await read_form(visit.headers, receive, at_most=at_most)
+
     async def answer_asset(self, scope: Scope, send: Send) -> None:
         """What a page loads. Under another digest than ours nothing is there."""
         from mcp_agent_mail.web.assets import asset_set  # noqa: PLC0415  # as `_web`
@@ -176,28 +185,37 @@ class PagesEndpoint:
             issued_token=judged.issued_token,
             issued_to=judged.issued_to,
             claimed_agents=judged.claimed_agents,
+            judged_by=judged.judged_by,
+            subject_hash=judged.subject_hash,
             expires_ts=judged.expires_ts,
         )
 
-    def _visit(self, scope: Scope, headers: Headers, request_id: str) -> _Visit:
+    async def _visit(self, scope: Scope, headers: Headers, request_id: str) -> _Visit:
         cookies = read_cookies(headers.get(b"cookie", b"").decode("latin-1"))
         port = _port(scope)
         is_open = self._web.is_open(_raw_path(scope))
         secret = cookies.get(cookie_name(FORM_COOKIE if is_open else SESSION_COOKIE, port))
-        session = None if is_open or secret is None else self._services.pages.sessions.find(secret)
+        session = None if is_open or secret is None else await self._session(secret)
         return _Visit(
             scope=scope,
             headers=headers,
             request_id=request_id,
+            query=_query(scope),
             is_open=is_open,
             session=session,
             secret=secret if is_open or session is not None else None,
         )
 
+    async def _session(self, secret: str) -> WebSession | None:
+        sessions = self._services.pages.sessions
+        if sessions.waits_for_judges(secret):
+            await self._edge.settle()
+        return sessions.find(secret)
+
     def _admitted(self, session: WebSession) -> Admitted:
         grant = session.grant
         return Admitted(
-            payer=_payer(session),
+            payer=token_payer(grant.by, issued_token=grant.issued_token, subject_hash=grant.subject_hash),
             role=grant.role,
             bearer_is_spent=True,
             is_operators_own=grant.by in (OpenedBy.LINK, OpenedBy.OPERATOR),
@@ -228,7 +246,7 @@ class PagesEndpoint:
             path=_raw_path(scope),
             role=role,
             port=_port(scope),
-            query=_values(scope["query_string"].decode("latin-1")),
+            query=visit.query or {},
             form=form or {},
             session=visit.session,
             secret=visit.secret,
@@ -247,38 +265,11 @@ class PagesEndpoint:
         return frozenset(origins | ({self._public_origin} if self._public_origin else set()))
 
 
-def _payer(session: WebSession) -> str:
-    """That of the token that it was opened with, as far as that is known."""
-    grant = session.grant
-    match grant.by:
-        case OpenedBy.LINK | OpenedBy.OPERATOR:
-            return "operator"
-        case OpenedBy.SERVER:
-            return "server"
-        case OpenedBy.ISSUED:
-            return f"issued {grant.issued_token}"
-        case OpenedBy.JWT:
-            return f"web session {session.id}"
-
-
-async def _form(visit: _Visit, receive: Receive) -> Values:
-    if visit.scope["method"] != "POST":
-        return {}
-    media_type = visit.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-    if media_type != _FORM_TYPE:
-        raise UnfitForm("What was sent is no form.", hint="Press the button on the page.")
-    body = await read_body(receive)
+def _query(scope: Scope) -> Values | None:
     try:
-        return _values(body.decode("latin-1"))
+        return fields_of(scope["query_string"].decode("latin-1"))
     except ValueError:
-        raise UnfitForm(f"A form has at most {MAX_FIELDS} fields.", hint="Choose fewer at a time.") from None
-
-
-def _values(text: str) -> Mapping[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for name, value in parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS):
-        found[name] = (*found.get(name, ()), value)
-    return found
+        return None
 
 
 def _raw_path(scope: Scope) -> str:

@@ -20,6 +20,8 @@ ANSWERED = "mcp_agent_mail.answered"
 """Key in the ASGI scope of the connection that is answered, where the server has one of its own."""
 OUTPUT = "mcp_agent_mail.output"
 """Key of that connection's `AnswerOutput`."""
+PREFIX = "mcp_agent_mail.prefix"
+"""Key of the part of the address at which a parent application, or a proxy, has this one; empty without one."""
 BEGAN = "mcp_agent_mail.began"
 """Key of when the first byte of the request came, by `time.monotonic`."""
 KERNEL_BYTES = 64 * 1024

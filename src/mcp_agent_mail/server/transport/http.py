@@ -56,6 +56,7 @@ from mcp_agent_mail.server.rendering.responses import (
     without_body,
 )
 from mcp_agent_mail.server.rpc import Rpc
+from mcp_agent_mail.server.transport.answers import PREFIX
 from mcp_agent_mail.server.transport.limits import (
     MAX_VALUES,
     BodyTooLarge,
@@ -72,6 +73,10 @@ _TOO_LARGE = (
 )
 _TOO_MANY_VALUES = (
     f"The request body has more than {MAX_VALUES:,} JSON values; nothing was done. No tool takes that many: send fewer."
+)
+
+_NO_PAGES_BELOW = (
+    "The pages for people are not served below a prefix: am serve has them, and so has uvicorn without --root-path."
 )
 
 
@@ -136,6 +141,7 @@ class HttpApp:
         routes = {path: served.path_class for path, served in options.routes.items()}
         self.paths = PathTable(self.mcp_paths, {**routes, **(PAGES if options.pages else {})})
         self._pages = options.pages
+        self._has_told_prefix = False
         self._discovery = Discovery(options.sign_in, self.mcp_paths)
         self._is_ready = is_ready
         self._log_requests = options.log_requests
@@ -178,6 +184,8 @@ class HttpApp:
             door = None if self._doors is NO_DOORS else self._doors.find(scope["path"], scope.get("server"))
             path_class = PathClass.DOOR if door is not None else self.paths.find(scope["path"])
             rule = None if path_class is None else RULES[path_class]
+            if self._misses_pages(scope, path_class):
+                path_class, rule = None, _WITHOUT_PAGES
             send = self._edge.guarded(headers, rule, send)
             is_mcp = path_class is PathClass.MCP or (door is not None and door.speaks_mcp(scope["path"]))
             if is_mcp or _is_mcp_clients(scope, headers):
@@ -193,6 +201,15 @@ class HttpApp:
                 await send_limited(send, limited)
             except ClientLeft:
                 logger.debug("the client left before its request was complete")
+
+    def _misses_pages(self, scope: Scope, path_class: PathClass | None) -> bool:
+        """Whether what is asked for would be the pages', and they are not there: their addresses begin at the root."""
+        if self._pages is None or not scope.get(PREFIX):
+            return False
+        if not self._has_told_prefix:
+            self._has_told_prefix = True
+            logger.warning(_NO_PAGES_BELOW, extra={"facts": {"prefix": scope[PREFIX]}})
+        return path_class in (PathClass.PAGE, PathClass.ASSET)
 
     async def _answer_as(
         self, path_class: PathClass | None, door: DoorApp | None, request: _Request, receive: Receive, send: Send
@@ -271,6 +288,8 @@ class HttpApp:
             await route(scope, facts, receive, send)
         elif (missed := self._doors.find_missed(scope)) is not None:
             await send_error(send, missed)
+        elif request.rule is _WITHOUT_PAGES:
+            await send_detail(send, 404, f"{_NO_PAGES_BELOW} Here this server is below {scope[PREFIX]!r:.200}.")
         else:
             await send_detail(send, 404, f"Nothing is served at {path!r:.200}. MCP is at /mcp, tools at /rpc/<tool>.")
 
@@ -345,6 +364,8 @@ class _Request:
 
 _UNSERVED = PathRule()
 """Of paths that nothing is served at: who may not come in does not learn that."""
+_WITHOUT_PAGES = PathRule(accepts=AcceptedBearers.NONE, holds_mail=False)
+"""Of pages below a prefix: who looks for them is told so, whoever it is."""
 _OPEN_AT_DOOR = PathRule(accepts=AcceptedBearers.NONE, rate=None)
 """Of what a door answers to anybody: a probe, which is free as ours are."""
 

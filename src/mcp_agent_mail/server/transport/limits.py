@@ -15,7 +15,6 @@ MAX_BESIDE_BYTES = 64 * 1024
 
 
 _BLANKS = b" \t\r\n"
-_MOST_DIGITS = len(str(MAX_BODY_BYTES))
 
 
 class BodyTooLarge(Exception):
@@ -30,34 +29,38 @@ class ClientLeft(Exception):
     """The client closed the connection before its body was complete: nobody is left to answer."""
 
 
-def declared_too_large(headers: Headers) -> bool:
+def declared_too_large(headers: Headers, at_most: int = MAX_BODY_BYTES) -> bool:
     """Whether the body is said to be over the limit, however many digits say it. What is no number is the parser's."""
     length = headers.get(b"content-length", b"")
     if not length.isdigit():
         return False
     digits = length.lstrip(b"0")
     # Python reads no number of thousands of digits: which servers pass on, where an application embeds this one.
-    return len(digits) > _MOST_DIGITS or int(digits or b"0") > MAX_BODY_BYTES
+    return len(digits) > len(str(at_most)) or int(digits or b"0") > at_most
 
 
 async def read_body(receive: Receive) -> bytes:
-    """The whole body. Raises BodyTooLarge, TooManyValues, ClientLeft."""
+    """The whole body, which JSON may be in. Raises BodyTooLarge, TooManyValues, ClientLeft."""
+    body = await read_bounded(receive, MAX_BODY_BYTES)
+    _require_few_values(body)
+    return body
+
+
+async def read_bounded(receive: Receive, at_most: int) -> bytes:
+    """The whole body, of `at_most` bytes. Raises BodyTooLarge as soon as it is longer, and ClientLeft."""
     message = await receive()
     if message["type"] == "http.request" and not message.get("more_body", False):
         body: bytes = message.get("body", b"")
-        if len(body) > MAX_BODY_BYTES:
+        if len(body) > at_most:
             raise BodyTooLarge
-        _require_few_values(body)
         return body
     received = bytearray()
     while message["type"] == "http.request":
         received += message.get("body", b"")
-        if len(received) > MAX_BODY_BYTES:
+        if len(received) > at_most:
             raise BodyTooLarge
         if not message.get("more_body", False):
-            body = bytes(received)
-            _require_few_values(body)
-            return body
+            return bytes(received)
         message = await receive()
     raise ClientLeft
 
