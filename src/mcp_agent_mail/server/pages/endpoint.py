@@ -44,6 +44,9 @@ PAGES: Mapping[str, PathClass] = {
 }
 """Whole paths, and with a closing slash all below; `/` is itself alone."""
 
+NO_PAGES_BELOW = (
+    "The pages for people are not served below a prefix: am serve has them, and so has uvicorn without --root-path."
+)
 _TOO_LARGE = "The form holds more than any of this page does; nothing was done."
 _ASSET_HEADERS = (("cross-origin-resource-policy", "same-origin"), ("x-content-type-options", "nosniff"))
 _FOREVER = "public, max-age=31536000, immutable"

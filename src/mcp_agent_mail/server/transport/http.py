@@ -45,7 +45,7 @@ from mcp_agent_mail.server.identity import Headers, read_credentials, read_query
 from mcp_agent_mail.server.mcp import FACTS
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.observability.trace_context import read_trace
-from mcp_agent_mail.server.pages.endpoint import PAGES, PagesEndpoint
+from mcp_agent_mail.server.pages.endpoint import NO_PAGES_BELOW, PAGES, PagesEndpoint
 from mcp_agent_mail.server.plain_calls import send_error
 from mcp_agent_mail.server.preferences import Connections, ResponsePreferences
 from mcp_agent_mail.server.rendering.responses import (
@@ -73,10 +73,6 @@ _TOO_LARGE = (
 )
 _TOO_MANY_VALUES = (
     f"The request body has more than {MAX_VALUES:,} JSON values; nothing was done. No tool takes that many: send fewer."
-)
-
-_NO_PAGES_BELOW = (
-    "The pages for people are not served below a prefix: am serve has them, and so has uvicorn without --root-path."
 )
 
 
@@ -208,7 +204,7 @@ class HttpApp:
             return False
         if not self._has_told_prefix:
             self._has_told_prefix = True
-            logger.warning(_NO_PAGES_BELOW, extra={"facts": {"prefix": scope[PREFIX]}})
+            logger.warning(NO_PAGES_BELOW, extra={"facts": {"prefix": scope[PREFIX]}})
         return path_class in (PathClass.PAGE, PathClass.ASSET)
 
     async def _answer_as(
@@ -289,7 +285,7 @@ class HttpApp:
         elif (missed := self._doors.find_missed(scope)) is not None:
             await send_error(send, missed)
         elif request.rule is _WITHOUT_PAGES:
-            await send_detail(send, 404, f"{_NO_PAGES_BELOW} Here this server is below {scope[PREFIX]!r:.200}.")
+            await send_detail(send, 404, f"{NO_PAGES_BELOW} Here this server is below {scope[PREFIX]!r:.200}.")
         else:
             await send_detail(send, 404, f"Nothing is served at {path!r:.200}. MCP is at /mcp, tools at /rpc/<tool>.")
 
