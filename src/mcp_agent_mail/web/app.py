@@ -83,7 +83,7 @@ class WebApp:
     async def _answer(
         self, request: PageRequest, host: PageHost, caller: Callable[[], Awaitable[Caller]]
     ) -> PageAnswer:
-        if (moved := MOVED.get(request.path.rstrip("/") or "/")) is not None:
+        if request.method != "POST" and (moved := MOVED.get(request.path.rstrip("/") or "/")) is not None:
             return redirect(moved)
         found = find_route(request.path, self._routes)
         if found is None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.concurrency.computation import computed
+from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.web.addresses import HOME, project_url, with_query
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest
@@ -54,7 +55,8 @@ class PageContext:
             projects=[
                 PageLink(section=one.slug, href=project_url(one.slug), label=one.name, icon="folder") for one in known
             ],
-            role=self.request.role,
+            # A token may give a role and be for agents: then it is these that look, and no operator.
+            role=self.request.role if self.caller.is_operator else min(self.request.role, Role.WRITER),
             is_signed_in=self.request.session is not None,
             path=with_query(self.request.path, asked),
             now=self.now,

@@ -48,13 +48,20 @@ async def test_each_kind_of_token_signs_in_as_what_it_is(tmp_path: Path) -> None
         "HTTP_JWT_ISSUER": ISSUER,
         "HTTP_JWT_SECRET": SECRET,
     }
+    now = {"iat": int(time.time()), "exp": int(time.time()) + 900}
     async with serve_pages(tmp_path, **LOCKED, **jwt) as served:
+        await served.call("ensure_project", human_key="/code/app")
+        await served.call("register_agent", project_key="/code/app", name="BlueLake", program="t", model="m")
         tokens = {
             OPERATOR: "Human",
             SERVER_TOKEN: "writer",
             (await issue(served, role="reader"))[1]: "reader",
             (await issue(served, role="operator"))[1]: "Human",
-            signed(claims(iat=int(time.time()), exp=int(time.time()) + 900, role="reader")): "reader",
+            signed(claims(**now, role="reader")): "reader",
+            signed(claims(**now, role="operator")): "Human",
+            # What is for agents is theirs, whatever role it gives.
+            signed(claims(**now, role="operator", agent="BlueLake")): "writer",
+            signed(claims(**now, role="operator", agent="Nobody@nowhere")): "nobody",
         }
         for token, role in tokens.items():
             browser = served.browser()
