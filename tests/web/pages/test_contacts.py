@@ -153,3 +153,22 @@ async def test_held_mail_is_among_what_needs_a_person(tmp_path: Path) -> None:
         page = await person.page("/mail?box=needs")
 
         assert "from GreenHill to CopperOak" in page
+
+
+async def test_links_are_drawn_with_what_they_are_and_each_agent_leads_to_its_page(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        person = await swarm.sign_in()
+        path = f"/mail/{swarm.bills}/contacts"
+
+        asked = await person.page(path)
+        await person.press(path, path, fields_of(swarm, "approve"))
+        approved = await person.page(path)
+
+        title = f"<title>GreenHill@{swarm.shop} to CopperOak"
+        assert f'<g class="edge link-pending">{title}: asks</title>' in asked
+        assert f'<g class="edge link-approved">{title}: may write</title>' in approved
+        assert f'<a class="node hue-green" href="/mail/{swarm.shop}/agents/GreenHill">' in asked
+        assert "asks</li>" in asked
+        assert "asks</li>" not in approved
+        assert " style=" not in asked

@@ -7,7 +7,7 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.features.history.results import PastDays
 from mcp_agent_mail.store.mail.past_mail import MailPair
 from mcp_agent_mail.web.views import history
-from mcp_agent_mail.web.views.history import charts, day_rows, diff_view, file_text, folder_links, network_view
+from mcp_agent_mail.web.views.history import charts, day_rows, diff_view, file_text, folder_links, network_graph
 
 _ENTRY = HistoryEntry(hexsha="a" * 40, authored_ts=Micros(0), author="x", summary="x", agents=(), last_seq=None)
 _DIFF = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-one\n+two\n same"
@@ -68,12 +68,17 @@ def _pair(sender: str, recipient: str, messages: int) -> MailPair:
     return MailPair(sender, "app", recipient, "app", messages, MessageId(1))
 
 
-def test_both_directions_are_one_line_and_those_with_least_are_left_out() -> None:
-    pairs = [_pair("A", "B", 90), _pair("B", "A", 10)]
-    pairs += [_pair("A", f"N{number:02}", 1) for number in range(history.MOST_NODES)]
+def test_both_directions_are_one_line_as_wide_as_both() -> None:
+    graph = network_graph([_pair("A", "B", 90), _pair("B", "A", 10), _pair("A", "A", 7)], "app")
 
-    view = network_view(pairs, "app")
+    assert [(one.source, one.target, one.weight, one.said) for one in graph.lines] == [("A", "B", 100, "A and B: 100")]
+    assert {one.href for one in graph.agents} == {"/mail/app/agents/A", "/mail/app/agents/B"}
 
-    assert len(view.nodes) == history.MOST_NODES
-    assert view.left_out == 2
-    assert [edge.said for edge in view.edges if edge.width > 1] == ["A and B: 100"]
+
+def test_agents_of_other_projects_are_called_with_theirs_and_lead_there() -> None:
+    graph = network_graph([MailPair("A", "app", "A", "bills", 1, MessageId(1))], "app")
+
+    assert {(one.label, one.name, one.href) for one in graph.agents} == {
+        ("A", "A", "/mail/app/agents/A"),
+        ("A@bills", "A", "/mail/bills/agents/A"),
+    }

@@ -7,7 +7,7 @@ from mcp_agent_mail.web.addresses import own_path, project_url, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.request import PageAnswer, redirect
-from mcp_agent_mail.web.views.contacts import contact_view
+from mcp_agent_mail.web.views.contacts import contact_graph, contact_view, link_kinds
 
 PAGE_SIZE = 100
 _DAY_S = 86_400
@@ -28,10 +28,13 @@ async def contacts(page: PageContext) -> PageAnswer:
         before = page_number(page.request.asked("before"))
         screened = await services.people.screened(page.caller, project)
         found = await services.people.links(page.caller, project, before=before, limit=PAGE_SIZE)
+        links = [contact_view(one, project.id, page.now) for one in found.links]
         own = project_url(project.slug, "contacts")
         model |= {
             "screened": [(one, contact_view(one.contact, project.id, page.now)) for one in screened],
-            "links": [contact_view(one, project.id, page.now) for one in found.links],
+            "links": links,
+            "graph": contact_graph(links),
+            "kinds": link_kinds(links),
             "more": None if found.next_before is None else with_query(own, {"before": found.next_before}),
             "is_first": before is None,
         }

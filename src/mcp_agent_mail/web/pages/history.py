@@ -19,7 +19,7 @@ from mcp_agent_mail.web.views.history import (
     diff_view,
     file_text,
     folder_links,
-    network_view,
+    network_graph,
     shown_agent,
     trail,
 )
@@ -62,7 +62,9 @@ async def _shown(page: PageContext, name: str, project: Project | None, **model:
     label = dict(_TABS).get(name, "Commit")
     template = f"history_{name.replace('-', '_')}.html"
     told = {"tabs": tabs, "tab": name, "here": slug, **model}
-    return await page.shown(template, told, title=f"{label} · {slug}" if slug else label, section=_SECTION)
+    return await page.shown(
+        template, told, title=f"{label} · {slug}" if slug else label, section=_SECTION, project=slug
+    )
 
 
 async def _choice(page: PageContext, name: str) -> PageAnswer:
@@ -134,7 +136,7 @@ async def network(page: PageContext) -> PageAnswer:
         (shown_agent(one.sender, one.sender_slug, here), shown_agent(one.recipient, one.recipient_slug, here), one)
         for one in pairs
     ]
-    return await _shown(page, "network", project, rows=rows, picture=network_view(pairs, here))
+    return await _shown(page, "network", project, rows=rows, graph=network_graph(pairs, here))
 
 
 async def time_travel(page: PageContext) -> PageAnswer:

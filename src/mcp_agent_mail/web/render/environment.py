@@ -14,6 +14,7 @@ from mcp_agent_mail.web import addresses
 from mcp_agent_mail.web.assets import asset_set
 from mcp_agent_mail.web.render import words
 from mcp_agent_mail.web.render.figure_lines import area
+from mcp_agent_mail.web.render.graph_lines import graph_drawing
 from mcp_agent_mail.web.render.markdown import body_html
 from mcp_agent_mail.web.render.marks import marked
 
@@ -46,6 +47,7 @@ def environment() -> Environment:
         project_url=addresses.project_url,
         with_query=addresses.with_query,
         area_chart=area,
+        graph_drawing=graph_drawing,
     )
     made.filters.update(
         markdown=body_html,

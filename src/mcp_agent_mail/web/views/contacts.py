@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.contacts import Contact, Relation
+from mcp_agent_mail.web.addresses import agent_url
+from mcp_agent_mail.web.render.circle_layout import AgentGraph, GraphAgent, GraphLine, agent_graph
 
 _WORDS = {
     Relation.NONE: "none",
@@ -54,3 +57,29 @@ def contact_view(contact: Contact, seen_from: ProjectId, now: Micros) -> Contact
         updated_ts=contact.updated_ts,
         expires_ts=contact.expires_ts,
     )
+
+
+def contact_graph(links: Sequence[ContactView]) -> AgentGraph:
+    """The links of a page as lines from who writes to whom it may write."""
+    agents: dict[str, GraphAgent] = {}
+    for one in links:
+        ends = ((one.source, one.source_name, one.source_project), (one.target, one.target_name, one.target_project))
+        for label, name, slug in ends:
+            agents[label] = GraphAgent(label=label, name=name, href=agent_url(slug, name))
+    lines = [
+        GraphLine(
+            source=one.source,
+            target=one.target,
+            kind=f"link-{one.relation}",
+            said=f"{one.source} to {one.target}: {one.standing}",
+            has_tip=True,
+        )
+        for one in links
+    ]
+    return agent_graph(list(agents.values()), lines)
+
+
+def link_kinds(links: Sequence[ContactView]) -> list[tuple[str, str]]:
+    """How each standing that there is looks, with its word, for the legend."""
+    there = {one.relation for one in links}
+    return [(f"link-{relation}", word) for relation, word in _WORDS.items() if relation in there]

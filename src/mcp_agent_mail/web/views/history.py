@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -11,12 +10,11 @@ from mcp_agent_mail.archive.reading.browser import CommitChange, ShownFile, Show
 from mcp_agent_mail.core.clock import Micros, iso
 from mcp_agent_mail.features.history.results import PastDays
 from mcp_agent_mail.store.mail.past_mail import DAY, MailPair
-from mcp_agent_mail.web.addresses import HOME, with_query
+from mcp_agent_mail.web.addresses import HOME, agent_url, with_query
+from mcp_agent_mail.web.render.circle_layout import AgentGraph, GraphAgent, GraphLine, agent_graph
 
 MOST_DIFF_LINES = 3_000
-MOST_NODES = 24
 _BAR, _HEIGHT = 12, 96
-_RADIUS, _CENTRE_X, _CENTRE_Y = 150, 320, 190
 _TEXT_CONTROLS = frozenset(range(32)) - {9, 10, 12, 13}
 
 
@@ -182,84 +180,25 @@ def day_rows(days: PastDays) -> list[DayRow]:
     return rows[::-1]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentPoint:
-    """An agent in the picture; `anchor` is how its name stands beside it."""
-
-    name: str
-    x: int
-    y: int
-    text_x: int
-    text_y: int
-    anchor: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairLine:
-    """A line between two agents, as wide as they wrote to each other much."""
-
-    x1: int
-    y1: int
-    x2: int
-    y2: int
-    width: int
-    said: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairsView:
-    """`left_out` is how many agents the picture has no room for: the table has them."""
-
-    nodes: Sequence[AgentPoint]
-    edges: Sequence[PairLine]
-    left_out: int
-    width: int = 2 * _CENTRE_X
-    height: int = 2 * _CENTRE_Y
-
-
 def shown_agent(name: str, slug: str, here: str) -> str:
     """With its project where that is another one."""
     return name if slug == here else f"{name}@{slug}"
 
 
-def network_view(pairs: Sequence[MailPair], here: str) -> PairsView:
-    """The MOST_NODES agents that wrote or had most, on a circle."""
-    totals: dict[str, int] = {}
+def network_graph(pairs: Sequence[MailPair], here: str) -> AgentGraph:
+    """Both directions of a pair are one line, as wide as they wrote to each other much."""
+    agents: dict[str, GraphAgent] = {}
     between: dict[tuple[str, str], int] = {}
     for one in pairs:
-        ends = sorted(
-            (shown_agent(one.sender, one.sender_slug, here), shown_agent(one.recipient, one.recipient_slug, here))
-        )
-        between[ends[0], ends[1]] = between.get((ends[0], ends[1]), 0) + one.messages
-        for name in set(ends):
-            totals[name] = totals.get(name, 0) + one.messages
-    kept = sorted(totals, key=lambda name: (-totals[name], name))[:MOST_NODES]
-    nodes = {name: _node(name, place, len(kept)) for place, name in enumerate(sorted(kept))}
-    most = max(between.values(), default=1)
-    edges = [
-        PairLine(
-            x1=nodes[first].x,
-            y1=nodes[first].y,
-            x2=nodes[second].x,
-            y2=nodes[second].y,
-            width=1 + round(5 * count / most),
-            said=f"{first} and {second}: {count:,}",
-        )
+        ends = []
+        for name, slug in ((one.sender, one.sender_slug), (one.recipient, one.recipient_slug)):
+            label = shown_agent(name, slug, here)
+            agents[label] = GraphAgent(label=label, name=name, href=agent_url(slug, name))
+            ends.append(label)
+        first, second = sorted(ends)
+        between[first, second] = between.get((first, second), 0) + one.messages
+    lines = [
+        GraphLine(source=first, target=second, kind="mail", said=f"{first} and {second}: {count:,}", weight=count)
         for (first, second), count in between.items()
-        if first in nodes and second in nodes and first != second
     ]
-    return PairsView(nodes=list(nodes.values()), edges=edges, left_out=len(totals) - len(kept))
-
-
-def _node(name: str, place: int, count: int) -> AgentPoint:
-    angle = 2 * math.pi * place / count - math.pi / 2
-    across, down = math.cos(angle), math.sin(angle)
-    anchor = "middle" if abs(across) < 0.2 else "start" if across > 0 else "end"
-    return AgentPoint(
-        name=name,
-        x=round(_CENTRE_X + _RADIUS * across),
-        y=round(_CENTRE_Y + _RADIUS * down),
-        text_x=round(_CENTRE_X + (_RADIUS + 12) * across),
-        text_y=round(_CENTRE_Y + (_RADIUS + (20 if anchor == "middle" else 4)) * down + 4),
-        anchor=anchor,
-    )
+    return agent_graph(list(agents.values()), lines)
