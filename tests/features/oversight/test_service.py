@@ -185,6 +185,32 @@ async def test_beside_a_message_stands_how_much_came_later(seeded: SeededStore, 
     assert (await service.beside(first, seeded.lib, "T")).newer == 0
 
 
+async def test_beside_a_message_stand_its_neighbours_in_the_thread(
+    seeded: SeededStore, service: OversightService
+) -> None:
+    ids = [await post(seeded, seeded.blue, *seeded.addressed([seeded.red]), thread_id="T") for _ in range(3)]
+
+    found = [await service.beside(one, seeded.app, "T") for one in ids]
+
+    assert [(one.before, one.after) for one in found] == [(None, ids[1]), (ids[0], ids[2]), (ids[1], None)]
+
+
+async def test_before_the_first_answer_stands_what_was_answered(seeded: SeededStore, service: OversightService) -> None:
+    root = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]))
+    answer = await post(seeded, seeded.red, *seeded.addressed([seeded.blue]), thread_id=str(root))
+
+    assert (await service.beside(root, seeded.app, None)).after == answer
+    assert (await service.beside(answer, seeded.app, str(root))).before == root
+    assert (await service.beside(root, seeded.app, None)).before is None
+
+
+async def test_a_root_of_another_project_is_no_neighbour(seeded: SeededStore, service: OversightService) -> None:
+    foreign = await post(seeded, seeded.lib_blue, *seeded.addressed([seeded.lib_blue]))
+    answer = await post(seeded, seeded.red, *seeded.addressed([seeded.blue]), thread_id=str(foreign))
+
+    assert (await service.beside(answer, seeded.app, str(foreign))).before is None
+
+
 async def test_a_project_is_found_by_slug_path_or_number(seeded: SeededStore, service: OversightService) -> None:
     for key in ("code-app", "/code/app", str(seeded.app.id)):
         assert (await service.project(key)).id == seeded.app.id, key

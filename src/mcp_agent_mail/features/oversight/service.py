@@ -15,6 +15,7 @@ from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, require_op
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_reader
 from mcp_agent_mail.domain.messages import MOST_NEWER, Addressee, Importance, MessageHead, RecipientKind
 from mcp_agent_mail.domain.projects import Project, UnknownProject
+from mcp_agent_mail.domain.threads import root_of_thread
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.all_mail import HumanMail, MailQuery
@@ -87,11 +88,13 @@ class NeedCounts:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
     """`newer` is how much mail of its thread came later, counted as far as one more than MOST_NEWER; `commit` holds it
-    in the archive, None while Git has yet to get it.
+    in the archive, None while Git has yet to get it. `before` and `after` are its neighbours in the thread.
     """
 
     commit: MailCommit | None
     newer: int
+    before: MessageId | None = None
+    after: MessageId | None = None
 
 
 class OversightService:
@@ -173,10 +176,17 @@ class OversightService:
         """What stands beside a message that the caller was found to see from `project`."""
 
         def look(view: View) -> Beside:
-            newer = 0
-            if thread_id is not None and (place := view.messages.place(project.id, message_id)) is not None:
-                newer = len(view.messages.list_thread(project.id, thread_id, after=place, limit=MOST_NEWER + 1))
-            return Beside(commit=view.messages.commits(project.id, [message_id]).get(message_id), newer=newer)
+            commit = view.messages.commits(project.id, [message_id]).get(message_id)
+            if (place := view.messages.place(project.id, message_id)) is None:
+                return Beside(commit=commit, newer=0)
+            # What was answered without a thread is the root of the one that its number names.
+            thread = str(message_id) if thread_id is None else thread_id
+            later = view.messages.list_thread(project.id, thread, after=place, limit=MOST_NEWER + 1)
+            before = view.messages.find_before(project.id, thread, place)
+            root = root_of_thread(thread)
+            if before is None and root not in (None, message_id) and view.messages.is_open_to(root, project.id):
+                before = root
+            return Beside(commit=commit, newer=len(later), before=before, after=later[0].id if later else None)
 
         return await self._store.read(look)
 

@@ -89,6 +89,11 @@ CROSS JOIN messages m ON m.id = mp.message_id {HEAD_JOINS}
 WHERE mp.thread_id = ? AND mp.project_id = ? AND (mp.delivery_seq, mp.message_id) > (?, ?)
 ORDER BY mp.delivery_seq, mp.message_id LIMIT ?
 """
+_BEFORE_IN_THREAD = """
+SELECT message_id FROM message_projects INDEXED BY message_projects_thread
+WHERE thread_id = ? AND project_id = ? AND (delivery_seq, message_id) < (?, ?)
+ORDER BY delivery_seq DESC, message_id DESC LIMIT 1
+"""
 _PLACE = """
 SELECT delivery_seq, message_id FROM message_projects WHERE project_id = :project AND message_id = :message
 UNION ALL
@@ -291,6 +296,11 @@ class Messages:
     ) -> list[MessageHead]:
         """The project's messages that carry this thread id, in the order in which they became its mail."""
         return [to_head(row) for row in self._connection.execute(_THREAD, (thread_id, project_id, *after, limit))]
+
+    def find_before(self, project_id: ProjectId, thread_id: str, place: DeliveryPosition) -> MessageId | None:
+        """The message of the thread that became the project's mail last before this place."""
+        row = self._connection.execute(_BEFORE_IN_THREAD, (thread_id, project_id, *place)).fetchone()
+        return None if row is None else MessageId(row[0])
 
     def place(self, project_id: ProjectId, message_id: MessageId) -> DeliveryPosition | None:
         """Where in the order of the project's mail a message stands, or stood; None when it is not its mail."""

@@ -1,6 +1,5 @@
-// Keys that act: each presses a button, or follows a link, that the page has anyway.
-const isText = (target) => target.closest?.("textarea, select, input:not([type=checkbox])");
-const row = () => document.activeElement?.closest?.("[data-row]") ?? document.querySelector("[data-row].at");
+// Keys that act: each presses a button, or follows a link, that the page has anyway. False: there is none.
+export const row = () => document.activeElement?.closest?.("[data-row]") ?? document.querySelector("[data-row].at");
 const box = (one) => one?.querySelector(".choose input");
 const chosen = () => [...document.querySelectorAll(".choose input:checked")];
 const article = () => document.querySelector("[data-article]");
@@ -15,7 +14,7 @@ function press(act) {
   return Boolean(button);
 }
 
-function follow(link) {
+export function follow(link) {
   link?.click();
   return Boolean(link);
 }
@@ -29,7 +28,7 @@ function reply() {
   return true;
 }
 
-const ACTS = {
+export const ACTS = {
   x: () => { const one = box(row()); one?.click(); return Boolean(one); },
   e: () => press("read"),
   a: () => press("acknowledge"),
@@ -37,17 +36,7 @@ const ACTS = {
   c: () => follow(document.querySelector("a[data-compose]")),
 };
 
-function bindKeys() {
-  let isGoing = false;
-  document.addEventListener("keydown", (event) => {
-    if (event.metaKey || event.ctrlKey || event.altKey || event.defaultPrevented || isText(event.target)) return;
-    const goes = isGoing;
-    isGoing = event.key === "g";
-    if (!goes && ACTS[event.key]?.()) event.preventDefault();
-  }, { capture: true });
-}
-
-function bindMarks() {
+export function bindMarks() {
   document.addEventListener("submit", (event) => {
     const back = event.target.matches?.("form[data-marks]") && event.target.elements.back;
     if (back) back.value = location.pathname + location.search;
@@ -58,30 +47,4 @@ function bindMarks() {
   document.addEventListener("change", (event) => {
     if (event.target.closest(".choose")) told.textContent = chosen().length ? `${chosen().length} chosen` : rest;
   });
-}
-
-function showKeys() {
-  const bar = document.querySelector(".keys");
-  const can = [
-    ["x", "choose", document.querySelector(".choose")],
-    ["e", "read", document.querySelector("button[name=act][value=read]")],
-    ["a", "acknowledge", document.querySelector("button[name=act][value=acknowledge]")],
-    ["r", "reply", document.querySelector("a[data-reply]") ?? (document.querySelector("[data-row]") && document.querySelector("a[data-compose]"))],
-    ["c", "compose", document.querySelector("a[data-compose]")],
-  ];
-  for (const [key, word, there] of can) {
-    if (!bar || !there) continue;
-    const item = document.createElement("span");
-    const shown = document.createElement("kbd");
-    shown.textContent = key;
-    item.append(shown, ` ${word}`);
-    bar.append(item);
-    bar.hidden = false;
-  }
-}
-
-export function bindActs() {
-  bindKeys();
-  bindMarks();
-  showKeys();
 }

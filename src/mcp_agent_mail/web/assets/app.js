@@ -1,5 +1,5 @@
 // Everything works without this file. It reads messages beside the list, moves by keys, and follows what happens.
-import { bindActs } from "./acts.js";
+import { bindMarks } from "./acts.js";
 import { bindDrafts } from "./drafts.js";
 import { bindKeys } from "./keys.js";
 import { bindLive } from "./live.js";
@@ -10,5 +10,5 @@ bindReader();
 bindKeys();
 bindSearch();
 bindLive();
-bindActs();
+bindMarks();
 bindDrafts();

@@ -41,7 +41,14 @@ async def message(page: PageContext) -> PageAnswer:
     person = None
     if page.caller.is_operator:
         person = (await page.services.pages.human_mail.find(page.caller, [number])).get(number)
-    model = {"message": shown, "here": project.slug, "person": person, "is_sent": bool(page.request.asked("sent"))}
+    model = {
+        "message": shown,
+        "here": project.slug,
+        "person": person,
+        "is_sent": bool(page.request.asked("sent")),
+        "before": beside.before,
+        "after": beside.after,
+    }
     return await page.shown("message.html", model, title=seen.message.subject, section="mail", project=project.slug)
 
 
