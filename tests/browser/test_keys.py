@@ -82,7 +82,7 @@ async def test_g_and_a_letter_lead_to_pages_and_to_those_of_the_project(shop: Sh
         (project, "r", f"{project}/file_reservations"),
         (f"{project}/file_reservations", "a", f"{project}/agents"),
         (f"{project}/message/{shop.thread[0]}", "a", f"{project}/agents"),
-        (f"/mail/archive/activity?project={shop.slug}", "r", f"{project}/file_reservations"),
+        (f"/mail/archive/network?project={shop.slug}", "r", f"{project}/file_reservations"),
     ):
         await watched.open(begin)
         await _leads(watched.page, shop.served.url, ("g", letter), path)

@@ -110,8 +110,13 @@ async def inbox(page: PageContext) -> PageAnswer:
     else:
         listed = await _mail(page, box, terms, before)
     shown = MailList(rows=listed[0], next_href=_older(box, written, listed[1]) if listed[1] is not None else None)
+    named = None if terms.project is None else await page.services.pages.oversight.project(terms.project)
     return await page.shown(
-        "inbox.html", {"box": box, "written": written, "mail": shown}, title=_TITLES[box], section=box
+        "inbox.html",
+        {"box": box, "written": written, "mail": shown},
+        title=_TITLES[box],
+        section=box,
+        project=None if named is None else named.slug,
     )
 
 
