@@ -49,6 +49,8 @@ async def test_a_commit_shows_its_changes_to_the_operator_alone(archived: Archiv
     assert "GreenHill/inbox" not in as_reader.text
     assert 'class="line-added"' in as_operator.text
     assert "GreenHill/inbox" in as_operator.text
+    assert '<details class="change" open><summary><code>' in as_operator.text
+    assert '<span class="plus">+' in as_operator.text
     assert "<script>alert" not in as_operator.text
 
 

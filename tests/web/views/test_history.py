@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from mcp_agent_mail.archive.history import HistoryEntry
-from mcp_agent_mail.archive.reading.browser import CommitChange, ListedPath, ShownFile, ShownFolder
+from mcp_agent_mail.archive.reading.browser import ChangedFile, CommitChange, ListedPath, ShownFile, ShownFolder
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.features.history.results import PastDays
@@ -13,28 +13,78 @@ _ENTRY = HistoryEntry(hexsha="a" * 40, authored_ts=Micros(0), author="x", summar
 _DIFF = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-one\n+two\n same"
 
 
-def _change(diff: str) -> CommitChange:
-    return CommitChange(entry=_ENTRY, told="x", parents=(), diff=diff)
+def _change_of(diff: str, *files: ChangedFile) -> CommitChange:
+    return CommitChange(entry=_ENTRY, told="x", parents=(), files=files, diff=diff)
+
+
+def _file(path: str, added: int | None = 1, removed: int | None = 1) -> ChangedFile:
+    return ChangedFile(path=path, added=added, removed=removed)
+
+
+def _section(path: str, lines: int) -> str:
+    return f"diff --git a/{path} b/{path}\n@@ -0,0 +1,{lines} @@\n" + "+x\n" * lines
 
 
 def test_lines_of_a_change_are_told_apart_and_a_head_is_no_change() -> None:
-    view = diff_view(_change(_DIFF))
+    view = diff_view(_change_of(_DIFF, _file("x")))
 
-    assert [(part.kind, part.text) for part in view.parts] == [
+    (file,) = view.files
+    assert [(part.kind, part.text) for part in file.parts] == [
         ("file", "diff --git a/x b/x\n--- a/x\n+++ b/x"),
         ("place", "@@ -1 +1 @@"),
         ("removed", "-one"),
         ("added", "+two"),
         ("same", " same"),
     ]
+    assert (file.path, file.added, file.removed, file.is_open) == ("x", 1, 1, True)
     assert view.is_whole
 
 
-def test_a_change_of_many_lines_is_cut() -> None:
-    view = diff_view(_change("+x\n" * (history.MOST_DIFF_LINES + 1)))
+def test_each_file_has_its_own_lines_whatever_its_name_is() -> None:
+    names = ["a b/c d", "b/x b/b", 'quo"te', "tab\there", "back\\slash", "é"]
+    told = {'quo"te': '"%squo\\"te"', "tab\there": '"%stab\\there"', "back\\slash": '"%sback\\\\slash"'}
+    heads = [f"diff --git {told.get(one, '%s' + one) % 'a/'} {told.get(one, '%s' + one) % 'b/'}" for one in names]
+    diff = "".join(f"{head}\n@@ -1 +1 @@\n-{number}\n" for number, head in enumerate(heads))
 
+    view = diff_view(_change_of(diff, *(_file(name) for name in names)))
+
+    assert [one.path for one in view.files] == names
+    assert [f"-{number}" in [part.text.strip() for part in one.parts] for number, one in enumerate(view.files)] == (
+        [True] * len(names)
+    )
+
+
+def test_a_line_that_looks_like_a_head_is_a_line_of_its_file() -> None:
+    view = diff_view(_change_of("diff --git a/x b/x\n@@ -1 +1 @@\n+diff --git a/y b/y\n", _file("x")))
+
+    assert [one.path for one in view.files] == ["x"]
+
+
+def test_the_first_files_are_unfolded_up_to_a_bound_and_the_first_in_any_case() -> None:
+    most = history.MOST_OPEN_LINES
+    few = diff_view(_change_of(_section("a", 10) + _section("b", most) + _section("c", 3)))
+    long = diff_view(_change_of(_section("a", 2 * most) + _section("b", 3)))
+
+    assert [one.is_open for one in few.files] == [True, False, False]
+    assert [one.is_open for one in long.files] == [True, False]
+    assert [(one.added, one.removed) for one in long.files] == [(2 * most, 0), (3, 0)]
+
+
+def test_a_change_of_many_lines_is_cut_and_files_beyond_are_named_alone() -> None:
+    view = diff_view(_change_of(_section("a", history.MOST_DIFF_LINES), _file("a", 9_000), _file("z", None, None)))
+
+    first, last = view.files
     assert not view.is_whole
-    assert sum(part.text.count("+x") for part in view.parts) == history.MOST_DIFF_LINES
+    assert sum(part.text.count("+x") for part in first.parts) == history.MOST_DIFF_LINES - 2
+    assert first.added == 9_000
+    assert (last.path, last.added, last.parts, last.is_open) == ("z", None, [], False)
+
+
+def test_a_file_that_became_a_link_has_both_of_its_pieces() -> None:
+    view = diff_view(_change_of(_DIFF + "\ndiff --git a/x b/x\nnew file mode 120000\n@@ -0,0 +1 @@\n+y", _file("x")))
+
+    (file,) = view.files
+    assert [part.text for part in file.parts if part.kind == "added"] == ["+two", "+y"]
 
 
 def test_a_name_that_no_address_can_hold_has_no_link() -> None:

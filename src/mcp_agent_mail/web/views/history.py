@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -14,6 +15,10 @@ from mcp_agent_mail.web.addresses import HOME, agent_url, with_query
 from mcp_agent_mail.web.render.circle_layout import AgentGraph, GraphAgent, GraphLine, agent_graph
 
 MOST_DIFF_LINES = 3_000
+MOST_OPEN_LINES = 400
+_FILE_HEAD = "diff --git "
+_ESCAPED = re.compile(r"\\([abtnvfr\"\\]|[0-7]{3})")
+_ESCAPES = dict(zip('abtnvfr"\\', '\a\b\t\n\v\f\r"\\', strict=True))
 _BAR, _HEIGHT = 12, 96
 _TEXT_CONTROLS = frozenset(range(32)) - {9, 10, 12, 13}
 
@@ -33,23 +38,87 @@ class ChangePart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeView:
+class FileChange:
+    """What became of a file. `added` and `removed` are None where Git counts no lines, as in bytes. Without `parts` its
+    lines are beyond the bound. `is_open`: it is shown unfolded.
+    """
+
+    path: str
+    added: int | None
+    removed: int | None
     parts: Sequence[ChangePart]
+    is_open: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeView:
+    files: Sequence[FileChange]
     is_whole: bool
 
 
 def diff_view(change: CommitChange) -> ChangeView:
-    """The first MOST_DIFF_LINES of what a commit changed."""
+    """The first MOST_DIFF_LINES of what a commit changed, by file. The first file is unfolded, and those after it whose
+    lines are among the first MOST_OPEN_LINES.
+    """
     lines = change.diff.split("\n")
-    shown = lines[:MOST_DIFF_LINES]
-    parts, is_head = [], False
-    kinds = []
-    for line in shown:
-        is_head = line.startswith("diff --git ") or (is_head and not line.startswith("@@"))
-        kinds.append("file" if is_head else _kind(line))
-    for kind, group in groupby(zip(kinds, shown, strict=True), key=lambda one: one[0]):
-        parts.append(ChangePart(kind=kind, text="\n".join(line for _, line in group)))
-    return ChangeView(parts=parts, is_whole=change.is_whole_diff and len(lines) <= MOST_DIFF_LINES)
+    sections = _sections(lines[:MOST_DIFF_LINES])
+    files, unfolded = [], 0
+    counted = [(one.path, one.added, one.removed, sections.pop(_as_told(one.path), [])) for one in change.files]
+    for path, added, removed, section in (*counted, *(_counted(*one) for one in sections.items())):
+        unfolded += len(section)
+        files.append(
+            FileChange(
+                path=path,
+                added=added,
+                removed=removed,
+                parts=_change_parts(section),
+                is_open=bool(section) and unfolded <= max(MOST_OPEN_LINES, len(section)),
+            )
+        )
+    return ChangeView(files=files, is_whole=change.is_whole_diff and len(lines) <= MOST_DIFF_LINES)
+
+
+def _sections(lines: Sequence[str]) -> dict[str, list[str]]:
+    """The lines of each file. Of one that became a link, or was one, Git tells in two pieces."""
+    sections: dict[str, list[str]] = {}
+    own: list[str] = []
+    for line in lines:
+        if line.startswith(_FILE_HEAD):
+            own = sections.setdefault(_path_in(line), [])
+        own.append(line)
+    return sections
+
+
+def _path_in(head: str) -> str:
+    """`diff --git a/PATH b/PATH`, both the same: in quotes where the path has a quote or control characters."""
+    told = head.removeprefix(_FILE_HEAD)
+    first = told[: len(told) // 2]
+    if not first.startswith('"'):
+        return first.removeprefix("a/")
+    return _ESCAPED.sub(lambda found: _ESCAPES.get(found[1]) or chr(int(found[1], 8)), first[1:-1]).removeprefix("a/")
+
+
+def _as_told(path: str) -> str:
+    """As it stands in the text of a diff, which has no bytes that are no text."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _counted(path: str, section: list[str]) -> tuple[str, int, int, list[str]]:
+    """A file whose lines Git did not count for us."""
+    kinds = [kind for kind, _ in _kinds(section)]
+    return path, kinds.count("added"), kinds.count("removed"), section
+
+
+def _change_parts(section: Sequence[str]) -> list[ChangePart]:
+    groups = groupby(_kinds(section), key=lambda one: one[0])
+    return [ChangePart(kind=kind, text="\n".join(line for _, line in group)) for kind, group in groups]
+
+
+def _kinds(section: Sequence[str]) -> Iterator[tuple[str, str]]:
+    is_head = False
+    for line in section:
+        is_head = line.startswith(_FILE_HEAD) or (is_head and not line.startswith("@@"))
+        yield "file" if is_head else _kind(line), line
 
 
 def _kind(line: str) -> str:
