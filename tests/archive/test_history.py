@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.archive.history import ArchiveNotFound, FileHistory, FilePlace, read_history
+from mcp_agent_mail.archive.history import FileHistory, FilePlace, read_history
+from mcp_agent_mail.archive.reading.bounded_reader import ArchiveNotFound
 from tests.archive_harness import ArchiveHarness, git, open_archive_harness
 
 

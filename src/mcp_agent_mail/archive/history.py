@@ -4,18 +4,16 @@ Changes nothing, and needs no lock.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from mcp_agent_mail.archive.ownership import require_in_store
-from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
+from mcp_agent_mail.archive.reading.bounded_reader import BoundedReader
+from mcp_agent_mail.archive.repository import BRANCH
 from mcp_agent_mail.core.clock import Micros, from_seconds
-from mcp_agent_mail.core.errors import NotFound
-from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.parse.commit_message import parse_commit
 
 MAX_WALKED = 10_000
@@ -23,10 +21,6 @@ MAX_WALKED = 10_000
 
 _TIMEOUT_S = 60.0
 ENTRY_FORMAT = "%H%x1f%at%x1f%an%x1f%B"
-
-
-class ArchiveNotFound(NotFound):
-    """The project has no archive at this place, or no commit in it yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,25 +40,10 @@ def read_history(path: Path, *, agent: str | None, limit: int) -> list[HistoryEn
 
     Of what is checked out there, which may be a person's own branch. Raises ArchiveRefused, ArchiveNotFound.
     """
-    repository = ArchiveRepository(path, only_git=True)
-    require_in_store(repository)
-    log = ("log", "-z", "--first-parent", "--encoding=UTF-8", f"--max-count={MAX_WALKED}", f"--format={ENTRY_FORMAT}")
-    try:
-        with closing(repository.records(*log, "HEAD", "--", timeout_s=_TIMEOUT_S)) as records:
-            entries = map(entry_in, records)
-            wanted = (entry for entry in entries if agent is None or _acted(entry, agent))
-            return list(islice(wanted, limit))
-    except (GitFailed, ValueError) as unreadable:
-        raise no_history(path) from unreadable
-
-
-def no_history(path: Path) -> ArchiveNotFound:
-    """The refusal for an archive whose commits cannot be read, or which is not there."""
-    return ArchiveNotFound(
-        f"There is no readable history in {path}.",
-        hint="`am status` says whether the archive has caught up; `am doctor verify` says what is wrong.",
-        data={"path": str(path)},
-    )
+    reader = BoundedReader(path, timeout_s=_TIMEOUT_S)
+    with reader.told(), closing(reader.log("--first-parent", "HEAD", "--", form=ENTRY_FORMAT, most=MAX_WALKED)) as log:
+        wanted = (entry for entry in map(entry_in, log) if agent is None or _acted(entry, agent))
+        return list(islice(wanted, limit))
 
 
 def _acted(entry: HistoryEntry, agent: str) -> bool:
@@ -83,9 +62,6 @@ def entry_in(record: str) -> HistoryEntry:
         agents=sealed.agents,
         last_seq=sealed.last_seq,
     )
-
-
-_CHECK = "--batch-check=%(objectname) %(objecttype) %(objectsize)"
 
 
 class FilePlace(NamedTuple):
@@ -119,16 +95,13 @@ class FileHistory:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._repository = ArchiveRepository(path, only_git=True)
+        self._reader = BoundedReader(path, timeout_s=_TIMEOUT_S)
 
     def versions(self, path: str, *, limit: int, max_bytes: int) -> list[FileVersion]:
         """What the newest `limit` commits of the branch that changed the file made of it, newest first."""
-        log = ("log", "-z", "--format=%H %at", "--no-show-signature", f"--max-count={limit}", BRANCH, "--", path)
-        try:
-            require_in_store(self._repository)
-            with closing(self._repository.records(*log, timeout_s=_TIMEOUT_S)) as records:
-                commits = [record.strip().split(" ") for record in islice(records, limit)]
+        with self._reader.told():
+            with closing(self._reader.log(BRANCH, "--", path, form="%H %at", most=limit)) as log:
+                commits = [record.strip().split(" ") for record in islice(log, limit)]
             found = {one.place.hexsha: one for one in self._find([FilePlace(hexsha, path) for hexsha, _ in commits])}
             return [
                 FileVersion(
@@ -138,37 +111,26 @@ class FileHistory:
                 )
                 for hexsha, seconds in commits
             ]
-        except (GitFailed, ValueError, OSError) as unreadable:
-            raise no_history(self._path) from unreadable
 
     def find(self, places: Sequence[FilePlace]) -> list[FoundFile]:
         """Those of `places` where Git has a file, in their order. No path may have a line end in it."""
-        try:
-            require_in_store(self._repository)
+        with self._reader.told():
             return self._find(places)
-        except (GitFailed, ValueError, OSError) as unreadable:
-            raise no_history(self._path) from unreadable
 
     def read(self, found: FoundFile) -> bytes:
         """The whole content: look at its size first."""
-        try:
-            return self._repository.git("cat-file", "blob", found.blob, timeout_s=_TIMEOUT_S)
-        except (GitFailed, OSError) as unreadable:
-            raise no_history(self._path) from unreadable
+        with self._reader.told():
+            return self._reader.blob(found.blob)
 
-    def _find(self, places: Iterable[FilePlace]) -> list[FoundFile]:
-        asked = list(places)
-        told = "".join(f"{one.hexsha}:{one.path}\n" for one in asked).encode("utf-8", "surrogateescape")
-        answers = self._repository.git("cat-file", _CHECK, stdin=told, timeout_s=_TIMEOUT_S).split(b"\n")[:-1]
-        found = []
-        for place, answer in zip(asked, answers, strict=True):
-            words = answer.decode("ascii", "replace").split(" ")
-            # Of what is missing the place is said again.
-            if len(words) == 3 and words[1] == "blob":
-                found.append(FoundFile(place=place, blob=words[0], size_bytes=int(words[2])))
-        return found
+    def _find(self, places: Sequence[FilePlace]) -> list[FoundFile]:
+        objects = self._reader.objects([f"{one.hexsha}:{one.path}" for one in places])
+        return [
+            FoundFile(place=place, blob=one.name, size_bytes=one.size_bytes)
+            for place, one in zip(places, objects, strict=True)
+            if one is not None and one.kind == "blob"
+        ]
 
     def _read_small(self, found: FoundFile | None, max_bytes: int) -> bytes | None:
         if found is None or found.size_bytes > max_bytes:
             return None
-        return self._repository.git("cat-file", "blob", found.blob, timeout_s=_TIMEOUT_S)
+        return self._reader.blob(found.blob)

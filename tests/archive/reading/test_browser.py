@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.archive.history import ArchiveNotFound
 from mcp_agent_mail.archive.reading import browser
+from mcp_agent_mail.archive.reading.bounded_reader import ArchiveNotFound
 from mcp_agent_mail.archive.reading.browser import (
     ArchiveReader,
     ShownFile,
@@ -135,6 +135,21 @@ def test_a_long_folder_and_a_large_file_are_bounded(
     assert isinstance(folder, ShownFolder)
     assert (len(folder.listed), folder.has_more) == (2, True)
     assert file == ShownFile(path="messages/0.md", size_bytes=4, content=None)
+
+
+def test_a_long_folder_goes_on_until_all_of_it_was_listed(
+    repository: ArchiveRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(browser, "MOST_LISTED", 2)
+    files = {f"messages/{number}.md": b"x" * number for number in range(4)} | {"messages/b/x.md": b"1"}
+    add_commit(repository, files, seq=1)
+
+    pages = [look(repository).look("messages", skip=skip) for skip in (0, 2, 4, 6, 10**14)]
+
+    assert all(isinstance(page, ShownFolder) for page in pages)
+    listed = [[(one.name, one.size_bytes) for one in page.listed] for page in pages if isinstance(page, ShownFolder)]
+    assert listed == [[("0.md", 0), ("1.md", 1)], [("2.md", 2), ("3.md", 3)], [("b", None)], [], []]
+    assert [page.has_more for page in pages if isinstance(page, ShownFolder)] == [True, True, False, False, False]
 
 
 @pytest.mark.parametrize("path", ["../x", "messages/../../etc", "a\0b", "x" * 1_001, "."])

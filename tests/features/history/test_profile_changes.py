@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from mcp_agent_mail.archive.history import ArchiveNotFound
+from mcp_agent_mail.archive.reading.bounded_reader import ArchiveNotFound
 from mcp_agent_mail.domain.agents import ContactPolicy
 from mcp_agent_mail.features.history.profile_changes import read_profile_changes
 from mcp_agent_mail.features.history.results import AgentHistory

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.archive.reading import browser as archive_browser
 from tests.web.pages.archived_app import ArchivedApp, open_archived_app
 
 PAGES = ("guide", "activity", "timeline", "browser", "network", "time-travel")
@@ -67,6 +69,23 @@ async def test_files_are_the_operators(archived: ArchivedApp) -> None:
     assert "messages/" in root.text
     assert "store_id" in file.text
     assert (outside.status_code, "no path in an archive" in outside.text) == (400, True)
+
+
+async def test_a_folder_of_many_leads_on_to_the_rest(archived: ArchivedApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive_browser, "MOST_LISTED", 2)
+    await archived.sign_in()
+    path, names = f"/mail/archive/browser?project={archived.slug}", []
+
+    while path:
+        page = (await archived.get(path)).text
+        names += re.findall(r"<code>([^<]+)</code>", page.partition('<ul class="paths"')[2].partition("</ul>")[0])
+        found = re.search(r'rel="next" href="([^"]+)"', page)
+        path = html.unescape(found[1]) if found else ""
+    unfit = await archived.get(f"/mail/archive/browser?project={archived.slug}&skip=-1")
+
+    assert {"messages/", "agents/", "archive.json"} <= set(names)
+    assert len(names) == len(set(names)) > 2
+    assert unfit.status_code == 400
 
 
 async def test_an_unknown_commit_or_project_is_a_page(archived: ArchivedApp) -> None:

@@ -7,7 +7,15 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.features.history.results import PastDays
 from mcp_agent_mail.store.mail.past_mail import MailPair
 from mcp_agent_mail.web.views import history
-from mcp_agent_mail.web.views.history import charts, day_rows, diff_view, file_text, folder_links, network_graph
+from mcp_agent_mail.web.views.history import (
+    charts,
+    day_rows,
+    diff_view,
+    file_text,
+    folder_links,
+    folder_rest,
+    network_graph,
+)
 
 _ENTRY = HistoryEntry(hexsha="a" * 40, authored_ts=Micros(0), author="x", summary="x", agents=(), last_seq=None)
 _DIFF = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-one\n+two\n same"
@@ -94,6 +102,15 @@ def test_a_name_that_no_address_can_hold_has_no_link() -> None:
 
     assert plain.href == "/mail/archive/browser?project=app&path=messages%2Fa%26b%3D%23%3F"
     assert strange.href is None
+
+
+def test_a_folder_goes_on_behind_what_was_listed() -> None:
+    listed = (ListedPath(name="a", is_folder=False, size_bytes=1),)
+
+    more = folder_rest("app", ShownFolder(path="a/b", listed=listed, has_more=True, skipped=1_000))
+
+    assert more == "/mail/archive/browser?project=app&path=a%2Fb&skip=1001"
+    assert folder_rest("app", ShownFolder(path="a/b", listed=listed, has_more=False)) is None
 
 
 def test_bytes_are_no_text() -> None:

@@ -6,24 +6,23 @@ Every look is bounded in what it reads and in time. Names and contents are whate
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from mcp_agent_mail.archive.history import ENTRY_FORMAT, HistoryEntry, entry_in, no_history
-from mcp_agent_mail.archive.ownership import require_in_store
-from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
+from mcp_agent_mail.archive.history import ENTRY_FORMAT, HistoryEntry, entry_in
+from mcp_agent_mail.archive.reading.bounded_reader import BoundedReader
+from mcp_agent_mail.archive.repository import BRANCH
 from mcp_agent_mail.core.clock import Micros, from_seconds, iso
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
-from mcp_agent_mail.core.git.process import GitFailed
 
 MOST_FILES = 200
 """Of one commit."""
 MOST_DIFF_BYTES = 256 * 1024
 MOST_LISTED = 1_000
-"""Of one folder."""
+"""Of one folder at a time."""
 MOST_FILE_BYTES = 512 * 1024
 MOST_MESSAGE_BYTES = 64 * 1024
 MOST_TIMES = 20_000
@@ -82,11 +81,12 @@ class ListedPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownFolder:
-    """The first MOST_LISTED of what lies there, folders first."""
+    """MOST_LISTED of what lies there, behind the first `skipped` by name; of these folders first."""
 
     path: str
     listed: tuple[ListedPath, ...]
     has_more: bool
+    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,6 @@ class ShownFile:
 class _Entry:
     kind: str
     name: str
-    size: str
     path: str
 
 
@@ -112,32 +111,24 @@ class ArchiveReader:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._repository = ArchiveRepository(path, only_git=True)
+        self._reader = BoundedReader(path, timeout_s=_TIMEOUT_S)
 
     def commits(self, *, after: str | None, limit: int) -> list[HistoryEntry]:
         """The newest `limit` of the branch, or those that come after this one, newest first. Raises UnknownCommit."""
-        with self._told():
-            begin = BRANCH if after is None else self._require(after)
-            skipped = () if after is None else ("--skip=1",)
-            log = ("log", "-z", "--first-parent", "--no-show-signature", "--encoding=UTF-8", f"--max-count={limit}")
-            records = self._repository.records(
-                *log, *skipped, f"--format={ENTRY_FORMAT}", begin, "--", timeout_s=_TIMEOUT_S
-            )
-            with closing(records):
-                return [entry_in(record) for record in records]
+        with self._reader.told():
+            begin = (BRANCH,) if after is None else ("--skip=1", self._require(after))
+            log = self._reader.log("--first-parent", *begin, "--", form=ENTRY_FORMAT, most=limit)
+            return [entry_in(record) for record in log]
 
     def times(self, since: Micros) -> list[Micros]:
         """When the newest commits since then were made, newest first; at most MOST_TIMES."""
-        with self._told():
-            log = ("log", "-z", "--first-parent", "--no-show-signature", f"--max-count={MOST_TIMES}", "--format=%at")
-            records = self._repository.records(*log, f"--since={iso(since)}", BRANCH, "--", timeout_s=_TIMEOUT_S)
-            with closing(records):
-                return [from_seconds(int(record)) for record in records]
+        with self._reader.told():
+            log = self._reader.log("--first-parent", f"--since={iso(since)}", BRANCH, "--", form="%at", most=MOST_TIMES)
+            return [from_seconds(int(record)) for record in log]
 
     def change(self, hexsha: str, *, with_files: bool) -> CommitChange:
         """A commit, and what it changed if one may see that. Raises UnknownCommit."""
-        with self._told():
+        with self._reader.told():
             commit = self._require(hexsha)
             entry, told, parents = self._head(commit)
             if not with_files:
@@ -145,9 +136,7 @@ class ArchiveReader:
             files = self._files(commit)
             shown = ("log", "-1", "--format=", "--patch", *_FIRST_PARENT, "--no-ext-diff", "--no-textconv")
             plain = ("--no-color", "--unified=3", "--src-prefix=a/", "--dst-prefix=b/")
-            diff, is_whole = self._repository.beginning(
-                *shown, *plain, commit, "--", most=MOST_DIFF_BYTES, timeout_s=_TIMEOUT_S
-            )
+            diff, is_whole = self._reader.beginning(*shown, *plain, commit, "--", most=MOST_DIFF_BYTES)
         return CommitChange(
             entry=entry,
             told=told,
@@ -158,76 +147,72 @@ class ArchiveReader:
             is_whole_diff=is_whole,
         )
 
-    def look(self, path: str) -> ShownFolder | ShownFile:
-        """What the branch has at a path; the root at an empty one. Raises UnfitArchivePath, UnknownPath."""
+    def look(self, path: str, *, skip: int = 0) -> ShownFolder | ShownFile:
+        """What the branch has at a path; the root at an empty one. Of a folder what comes behind the first `skip`.
+        Raises UnfitArchivePath, UnknownPath.
+        """
         parts = _parts(path)
-        with self._told():
+        with self._reader.told():
             tree = f"{BRANCH}^{{tree}}"
             if not parts:
-                return self._folder("", tree)
+                return self._folder("", tree, skip)
             clean = "/".join(parts)
-            found = next((one for one in self._listed(tree, "--", clean) if one.path == clean), None)
+            with closing(self._listed(tree, "--", clean)) as entries:
+                found = next((one for one in entries if one.path == clean), None)
             if found is None or found.kind == "commit":
                 raise UnknownPath(
                     f"The archive has nothing at {clean!r:.300}.", hint="Begin at the root, and follow the names."
                 )
             if found.kind == "tree":
-                return self._folder(clean, found.name)
-            size = int(found.size)
-            content = None
-            if size <= MOST_FILE_BYTES:
-                content = self._repository.git("cat-file", "blob", found.name, timeout_s=_TIMEOUT_S)
+                return self._folder(clean, found.name, skip)
+            size = self._sizes([found]).get(found.name)
+            if size is None:
+                raise ValueError(f"Git lists {clean!r:.300} and has no content of it")
+            content = self._reader.blob(found.name) if size <= MOST_FILE_BYTES else None
             return ShownFile(path=clean, size_bytes=size, content=content)
 
-    def _folder(self, path: str, tree: str) -> ShownFolder:
+    def _folder(self, path: str, tree: str, skip: int) -> ShownFolder:
         with closing(self._listed(tree)) as entries:
-            found = list(islice(entries, MOST_LISTED + 1))
+            found = list(islice(entries, skip, skip + MOST_LISTED + 1))
+        shown = found[:MOST_LISTED]
+        sizes = self._sizes(shown)
         listed = [
-            ListedPath(name=one.path, is_folder=one.kind == "tree", size_bytes=_size(one.size))
-            for one in found[:MOST_LISTED]
+            ListedPath(name=one.path, is_folder=one.kind == "tree", size_bytes=sizes.get(one.name)) for one in shown
         ]
         listed.sort(key=lambda one: (not one.is_folder, one.name))
-        return ShownFolder(path=path, listed=tuple(listed), has_more=len(found) > MOST_LISTED)
+        return ShownFolder(path=path, listed=tuple(listed), has_more=len(found) > MOST_LISTED, skipped=skip)
 
     def _listed(self, tree: str, *paths: str) -> Generator[_Entry]:
+        """In the order of Git, by name, without sizes: for those Git reads each object."""
         # Else a name that begins with a colon asks for something.
-        listing = ("--literal-pathspecs", "ls-tree", "-z", "-l", tree)
-        for record in self._repository.records(*listing, *paths, timeout_s=_TIMEOUT_S):
+        for record in self._reader.records("--literal-pathspecs", "ls-tree", "-z", tree, *paths):
             facts, _, path = record.partition("\t")
-            _, kind, name, size = facts.split()
-            yield _Entry(kind=kind, name=name, size=size, path=path)
+            _, kind, name = facts.split()
+            yield _Entry(kind=kind, name=name, path=path)
+
+    def _sizes(self, entries: Sequence[_Entry]) -> dict[str, int]:
+        """Of the files among them, by the names of their contents."""
+        found = self._reader.objects([one.name for one in entries if one.kind == "blob"])
+        return {one.name: one.size_bytes for one in found if one is not None}
 
     def _require(self, hexsha: str) -> str:
         """The full name of a commit."""
-        if _HEXSHA.fullmatch(hexsha) is None:
+        found = self._reader.objects([hexsha])[0] if _HEXSHA.fullmatch(hexsha) else None
+        if found is None or found.kind != "commit":
             raise _unknown(hexsha)
-        said = self._repository.git(
-            "cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=hexsha.encode() + b"\n", timeout_s=_TIMEOUT_S
-        )
-        name, _, kind = said.decode("ascii", "replace").strip().partition(" ")
-        if kind != "commit":
-            raise _unknown(hexsha)
-        return name
+        return found.name
 
     def _head(self, commit: str) -> tuple[HistoryEntry, str, tuple[str, ...]]:
         log = ("log", "-1", "--no-show-signature", "--encoding=UTF-8", f"--format=%P%x1f{ENTRY_FORMAT}")
-        said, _ = self._repository.beginning(*log, commit, "--", most=MOST_MESSAGE_BYTES, timeout_s=_TIMEOUT_S)
+        said, _ = self._reader.beginning(*log, commit, "--", most=MOST_MESSAGE_BYTES)
         parents, _, record = said.decode("utf-8", "replace").partition("\x1f")
         return entry_in(record), record.split("\x1f", 3)[3].strip(), tuple(parents.split())
 
     def _files(self, commit: str) -> list[ChangedFile]:
         log = ("log", "-1", "--format=", "--numstat", "-z", *_FIRST_PARENT, "--no-ext-diff", "--no-textconv")
-        with closing(self._repository.records(*log, commit, "--", timeout_s=_TIMEOUT_S)) as records:
+        with closing(self._reader.records(*log, commit, "--")) as records:
             told = islice((record.lstrip("\n") for record in records if record.strip("\n")), MOST_FILES + 1)
             return [_changed(record) for record in told]
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        try:
-            require_in_store(self._repository)
-            yield
-        except (GitFailed, ValueError, OSError) as unreadable:
-            raise no_history(self._path) from unreadable
 
 
 def _changed(record: str) -> ChangedFile:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
-from mcp_agent_mail.archive.history import ArchiveNotFound, FileHistory, FilePlace, FoundFile
+from mcp_agent_mail.archive.history import FileHistory, FilePlace, FoundFile
+from mcp_agent_mail.archive.reading.bounded_reader import ArchiveNotFound
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent

@@ -77,10 +77,12 @@ class HistoryService:
         with_files = caller.is_operator
         return await self._browsed(project, lambda browser: browser.change(hexsha, with_files=with_files))
 
-    async def look(self, caller: Caller, project: Project, path: str) -> ShownFolder | ShownFile:
-        """A folder or a file as the archive has it now, for the operator: blind copies and private mail lie there."""
+    async def look(self, caller: Caller, project: Project, path: str, *, skip: int = 0) -> ShownFolder | ShownFile:
+        """A folder behind its first `skip` entries, or a file, as the archive has it now, for the operator: blind
+        copies and private mail lie there.
+        """
         require_operator(caller)
-        return await self._browsed(project, lambda browser: browser.look(path))
+        return await self._browsed(project, lambda browser: browser.look(path, skip=skip))
 
     async def days(self, caller: Caller, project: Project) -> PastDays:
         """How many messages and commits there were on each of the last MOST_DAYS days, UTC."""

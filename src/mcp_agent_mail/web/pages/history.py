@@ -11,6 +11,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.history.results import PastInbox
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.message import message_number
+from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.request import PageAnswer
 from mcp_agent_mail.web.views.history import (
     archive_url,
@@ -19,6 +20,7 @@ from mcp_agent_mail.web.views.history import (
     diff_view,
     file_text,
     folder_links,
+    folder_rest,
     network_graph,
     shown_agent,
     trail,
@@ -109,13 +111,14 @@ async def browser(page: PageContext) -> PageAnswer:
     """A folder or a file of the archive as it is now."""
     if (project := await _project(page)) is None:
         return await _choice(page, "browser")
-    found = await page.services.pages.history.look(page.caller, project, page.request.asked("path"))
+    skip = page_number(page.request.asked("skip")) or 0
+    found = await page.services.pages.history.look(page.caller, project, page.request.asked("path"), skip=skip)
     links = trail(project.slug, found.path)
     if isinstance(found, ShownFolder):
-        listed = folder_links(project.slug, found)
-        return await _shown(page, "browser", project, trail=links, listed=listed, has_more=found.has_more, file=None)
+        listed, more = folder_links(project.slug, found), folder_rest(project.slug, found)
+        return await _shown(page, "browser", project, trail=links, listed=listed, more=more, skipped=skip, file=None)
     text = file_text(found)
-    return await _shown(page, "browser", project, trail=links, listed=None, has_more=False, file=found, text=text)
+    return await _shown(page, "browser", project, trail=links, listed=None, file=found, text=text)
 
 
 async def timeline(page: PageContext) -> PageAnswer:

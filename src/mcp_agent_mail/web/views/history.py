@@ -160,6 +160,13 @@ def folder_links(slug: str, folder: ShownFolder) -> list[PathLink]:
     ]
 
 
+def folder_rest(slug: str, folder: ShownFolder) -> str | None:
+    """Where a folder goes on."""
+    if not folder.has_more:
+        return None
+    return archive_url("browser", slug, path=folder.path, skip=folder.skipped + len(folder.listed))
+
+
 def _browser_url(slug: str, path: str) -> str | None:
     try:
         path.encode()
