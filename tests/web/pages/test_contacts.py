@@ -172,3 +172,20 @@ async def test_links_are_drawn_with_what_they_are_and_each_agent_leads_to_its_pa
         assert "asks</li>" in asked
         assert "asks</li>" not in approved
         assert " style=" not in asked
+
+
+@pytest.mark.parametrize("answer", ["approve", "deny"])
+async def test_a_request_is_answered_from_what_needs_a_person(tmp_path: Path, answer: str) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        person = await swarm.sign_in()
+        needs, path = "/mail?box=needs", f"/mail/{swarm.bills}/contacts"
+
+        shown = await person.page(needs)
+        pressed = await person.press(needs, path, {**fields_of(swarm, answer), "back": needs})
+
+        for name, value in {**fields_of(swarm, answer), "back": needs}.items():
+            assert f'name="{name}" value="{value}"' in shown
+        assert (pressed.status_code, pressed.headers["location"]) == (303, needs)
+        assert "asks to write to" not in await person.page(needs)
+        assert ("Which currency?" in await swarm.inbox_of("CopperOak")) == (answer == "approve")
