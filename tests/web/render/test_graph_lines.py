@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import re
 from xml.etree import ElementTree as ET
 
@@ -59,24 +60,34 @@ def test_of_the_most_a_line_is_widest() -> None:
     assert widths == [6.0, 1.6]
 
 
-@pytest.mark.parametrize("count", [1, 2, 16, 17, MOST_DRAWN])
-def test_every_agent_and_its_name_is_within_the_picture(count: int) -> None:
+def of_many(count: int) -> ET.Element:
     names = [f"SomeLongName{number:02}" for number in range(count)]
-    svg = drawn([agent(name) for name in names], [line(names[0], name) for name in names[1:]])
+    return drawn([agent(name) for name in names], [line(names[0], name) for name in names[1:]])
+
+
+def circles(svg: ET.Element) -> list[tuple[float, float, float]]:
+    return [tuple(float(one.get(name, "")) for name in ("cx", "cy", "r")) for one in svg.iter("circle")]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("count", [1, 2, 16, 17, MOST_DRAWN])
+def test_every_agent_is_within_the_picture(count: int) -> None:
+    svg = of_many(count)
 
     left, top, width, height = (int(one) for one in svg.get("viewBox", "").split(" "))
     assert (svg.get("width"), svg.get("height")) == (str(width), str(height))
-    for circle in svg.iter("circle"):
-        x, y, radius = (float(circle.get(name, "")) for name in ("cx", "cy", "r"))
-        assert left <= x - radius <= x + radius <= left + width
-        assert top <= y - radius <= y + radius <= top + height
-    assert len(list(svg.iter("circle"))) == count
-    places = [(float(one.get("cx", "")), float(one.get("cy", ""))) for one in svg.iter("circle")]
-    if count > 1:
-        near = min(
-            ((x - a) ** 2 + (y - b) ** 2) ** 0.5 for at, (x, y) in enumerate(places) for a, b in places[at + 1 :]
-        )
-        assert near > 22
+    found = circles(svg)
+    assert len(found) == count
+    assert all(left <= x - r <= x + r <= left + width for x, _, r in found)
+    assert all(top <= y - r <= y + r <= top + height for _, y, r in found)
+
+
+@pytest.mark.parametrize("count", [2, 16, MOST_DRAWN])
+def test_no_two_agents_cover_each_other(count: int) -> None:
+    found = circles(of_many(count))
+
+    apart = [math.hypot(x - a, y - b) for at, (x, y, _) in enumerate(found) for a, b, _ in found[at + 1 :]]
+
+    assert min(apart) > 22
 
 
 def test_names_lie_along_their_radius_where_there_are_many() -> None:

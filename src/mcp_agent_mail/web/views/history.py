@@ -38,7 +38,7 @@ class ChangePart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileChange:
+class ChangedFileView:
     """What became of a file. `added` and `removed` are None where Git counts no lines, as in bytes. Without `parts` its
     lines are beyond the bound. `is_open`: it is shown unfolded.
     """
@@ -52,7 +52,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeView:
-    files: Sequence[FileChange]
+    files: Sequence[ChangedFileView]
     is_whole: bool
 
 
@@ -67,7 +67,7 @@ def diff_view(change: CommitChange) -> ChangeView:
     for path, added, removed, section in (*counted, *(_counted(*one) for one in sections.items())):
         unfolded += len(section)
         files.append(
-            FileChange(
+            ChangedFileView(
                 path=path,
                 added=added,
                 removed=removed,

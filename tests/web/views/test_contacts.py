@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.web.views.contacts import ContactView, contact_graph, link_kinds
+
+
+def link(source: str, target: str, relation: str, standing: str, *, project: str = "app") -> ContactView:
+    return ContactView(
+        source=source if project == "app" else f"{source}@{project}",
+        source_name=source,
+        source_project=project,
+        target=target,
+        target_name=target,
+        target_project="app",
+        relation=relation,
+        standing=standing,
+        reason="",
+        updated_ts=Micros(0),
+        expires_ts=None,
+    )
+
+
+def test_a_link_is_a_line_from_who_writes_with_its_standing() -> None:
+    graph = contact_graph([link("A", "B", "pending", "asks"), link("B", "A", "approved", "may write")])
+
+    assert [(one.source, one.target, one.kind, one.said, one.has_tip) for one in graph.lines] == [
+        ("A", "B", "link-pending", "A to B: asks", True),
+        ("B", "A", "link-approved", "B to A: may write", True),
+    ]
+
+
+def test_agents_of_one_name_are_two_by_their_projects() -> None:
+    graph = contact_graph([link("A", "A", "approved", "may write", project="bills")])
+
+    assert {(one.label, one.name, one.href) for one in graph.agents} == {
+        ("A@bills", "A", "/mail/bills/agents/A"),
+        ("A", "A", "/mail/app/agents/A"),
+    }
+    assert len(graph.lines) == 1
+
+
+def test_the_legend_has_what_there_is() -> None:
+    links = [link("A", "B", "blocked", "denied"), link("A", "C", "pending", "asks"), link("A", "D", "pending", "asks")]
+
+    assert link_kinds(links) == [("link-pending", "asks"), ("link-blocked", "denied")]
