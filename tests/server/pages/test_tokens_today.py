@@ -12,6 +12,7 @@ import pytest
 
 from tests.server.jwt.issuing import AUDIENCE, ISSUER, SECRET, claims, issuing, new_key, public, signed
 from tests.server.pages.browsers import SIGN_IN, Browser, csrf_of, serve_pages
+from tests.server.whole_app import OPERATOR
 
 NO_RATES = {"HTTP_RATE_LIMIT_ENABLED": "false"}
 SERVER_TOKEN = "the-token-of-this-whole-server"
@@ -25,9 +26,9 @@ JWT = {
 NO_SECRET = {name: value for name, value in JWT.items() if name != "HTTP_JWT_SECRET"}
 
 
-def a_jwt(subject: str = "ada", role: str = "operator") -> str:
+def a_jwt(subject: str = "ada", role: str = "operator", **claimed: str) -> str:
     now = int(time.time())
-    return signed(claims(sub=subject, iat=now, exp=now + 900, role=role))
+    return signed(claims(sub=subject, iat=now, exp=now + 900, role=role, **claimed))
 
 
 @asynccontextmanager
@@ -49,6 +50,31 @@ async def who_is(browser: Browser, directory: Path, port: int, **settings: str) 
     async with serve_pages(directory, port, **settings):
         status = (await browser.get("/mail")).status_code
         return await browser.who() if status == 200 else str(status)
+
+
+async def test_each_kind_of_token_signs_in_as_what_it_is(tmp_path: Path) -> None:
+    async with serve_pages(tmp_path, **LOCKED, **JWT) as served:
+        await served.call("ensure_project", human_key="/code/app")
+        await served.call("register_agent", project_key="/code/app", name="BlueLake", program="t", model="m")
+        issued = {
+            role: (await served.call("create_issued_token", expires="1d", role=role))["token"]
+            for role in ("reader", "operator")
+        }
+        tokens = {
+            OPERATOR: "Human",
+            SERVER_TOKEN: "writer",
+            issued["reader"]: "reader",
+            issued["operator"]: "Human",
+            a_jwt(role="reader"): "reader",
+            a_jwt(role="operator"): "Human",
+            # What is for agents is theirs, whatever role it gives.
+            a_jwt(role="operator", agent="BlueLake"): "writer",
+            a_jwt(role="operator", agent="Nobody@nowhere"): "nobody",
+        }
+        for token, role in tokens.items():
+            browser = served.browser()
+            answer = await browser.sign_in(token)
+            assert (answer.status_code, await browser.who()) == (303, role), token[:12]
 
 
 async def test_the_servers_token_gives_a_session_no_more_than_it_gives_now(tmp_path: Path) -> None:
