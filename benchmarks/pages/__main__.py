@@ -100,13 +100,14 @@ def page_figures(name: str, visits: Sequence[Visit], first_bytes: int) -> list[F
 
 def page_lines(seen: Mapping[str, Sequence[Visit]], firsts: Mapping[str, int]) -> str:
     """One line a page."""
-    lines = [f"{'page':<62} {'p50 ms':>8} {'p95 ms':>8} {'next KB':>8} {'first KB':>8}  coding"]
+    lines = [f"{'page':<62} {'p50 ms':>8} {'p95 ms':>8} {'whole KB':>8} {'next KB':>8} {'first KB':>8}  sent as"]
     for name, visits in sorted(seen.items(), key=lambda one: -percentile([v.took_ms for v in one[1]], 0.95)):
         times = [one.took_ms for one in visits]
         weight = max(one.sent_bytes for one in visits) / 1_000
-        codings = ", ".join(sorted({one.coding or "identity" for one in visits}))
+        whole = max(len(one.body) for one in visits) / 1_000
+        codings = ", ".join(sorted({one.coding for one in visits}))
         lines.append(
-            f"{name:<62} {percentile(times, 0.5):8.1f} {percentile(times, 0.95):8.1f} {weight:8.1f}"
+            f"{name:<62} {percentile(times, 0.5):8.1f} {percentile(times, 0.95):8.1f} {whole:8.1f} {weight:8.1f}"
             f" {firsts[name] / 1_000:8.1f}  {codings}"
         )
     return "\n".join(lines)

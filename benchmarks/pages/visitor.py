@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import html
 import json
 import re
@@ -33,7 +34,9 @@ _ASSETS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """One answer. `sent_bytes` are all of it on the wire, its head too; `coding` is "" where it was sent as it is."""
+    """One answer. `sent_bytes` are all of it on the wire, its head too; `coding` is "identity" where it was sent as it is,
+    and `body` is what it says, whatever it was sent as.
+    """
 
     status: int
     took_ms: float
@@ -44,12 +47,11 @@ class Visit:
 
 
 class Visitor:
-    """One keep-alive connection. `accepts_codings` is whether it would take a compressed answer, as every browser."""
+    """One keep-alive connection, which says of itself what a browser does whose person goes somewhere."""
 
-    def __init__(self, port: int, *, accepts_codings: bool = True) -> None:
+    def __init__(self, port: int) -> None:
         self._origin = f"http://127.0.0.1:{port}"
         self._host = f"127.0.0.1:{port}"
-        self._coding = f"Accept-Encoding: {_CODINGS}\r\n" if accepts_codings else ""
         self._cookies: dict[str, str] = {}
         self.connection = socket.create_connection(("127.0.0.1", port), timeout=WITHIN_S)
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -77,13 +79,16 @@ class Visitor:
         answer = self._exchange(self._request("GET", path))
         took_ms = (time.perf_counter_ns() - began) / 1e6
         coded, media_type = _CODED.search(answer.head), _TYPE.search(answer.head)
+        coding = coded[1].decode().strip() if coded else "identity"
+        if coding not in ("identity", "gzip"):
+            raise Refused(f"{path} came as {coding}, which nothing here reads")
         return Visit(
             status=answer.status,
             took_ms=took_ms,
             sent_bytes=len(answer.head) + 4 + len(answer.body),
-            coding=coded[1].decode().strip() if coded else "",
+            coding=coding,
             media_type=media_type[1].decode().strip() if media_type else "",
-            body=answer.body,
+            body=gzip.decompress(answer.body) if coding == "gzip" else answer.body,
         )
 
     def listen(self) -> None:
@@ -92,10 +97,11 @@ class Visitor:
 
     def _request(self, method: str, path: str, form: str | None = None) -> bytes:
         cookies = "; ".join(f"{name}={value}" for name, value in self._cookies.items())
-        head = f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\nAccept: text/html\r\n{self._coding}"
+        head = f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\nAccept: text/html\r\nAccept-Encoding: {_CODINGS}\r\n"
         head += f"Cookie: {cookies}\r\n" if cookies else ""
+        head += f"Sec-Fetch-Site: {'none' if form is None else 'same-origin'}\r\n"
         if form is not None:
-            head += f"Origin: {self._origin}\r\nSec-Fetch-Site: same-origin\r\n"
+            head += f"Origin: {self._origin}\r\n"
             head += f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(form)}\r\n"
         return f"{head}\r\n{form or ''}".encode()
 
@@ -128,29 +134,22 @@ def sign_in_link(server: Server, root: Path) -> str:
 
 def sent_with_assets(port: int, page: Visit) -> int:
     """Bytes of the page and of each file that it loads, and that these load: fonts too, used or not."""
-    plain = Visitor(port, accepts_codings=False)
-    coded = Visitor(port)
+    visitor = Visitor(port)
     seen: dict[str, int] = {}
-    waiting = _loaded_by("", page.media_type, plain_text(page))
+    waiting = _loaded_by("", page)
     while waiting:
         path = waiting.pop()
         if path not in seen:
-            as_it_is = plain.visit(path)
-            if as_it_is.status != 200:
-                raise Refused(f"{path}: {as_it_is.status}")
-            seen[path] = coded.visit(path).sent_bytes
-            waiting += _loaded_by(path, as_it_is.media_type, as_it_is.body.decode("utf-8", "replace"))
-    plain.close()
-    coded.close()
+            file = visitor.visit(path)
+            if file.status != 200:
+                raise Refused(f"{path}: {file.status}")
+            seen[path] = file.sent_bytes
+            waiting += _loaded_by(path, file)
+    visitor.close()
     return page.sent_bytes + sum(seen.values())
 
 
-def plain_text(page: Visit) -> str:
-    if page.coding:
-        raise Refused(f"a page came as {page.coding}, which nothing here reads")
-    return page.body.decode("utf-8", "replace")
-
-
-def _loaded_by(path: str, media_type: str, text: str) -> list[str]:
-    pattern = _ASSETS.get(media_type)
+def _loaded_by(path: str, visit: Visit) -> list[str]:
+    pattern = _ASSETS.get(visit.media_type)
+    text = visit.body.decode("utf-8", "replace")
     return [] if pattern is None else [urljoin(path, html.unescape(found)) for found in pattern.findall(text)]
