@@ -1,7 +1,7 @@
 """What the pages for people cost over a large store: `python -m benchmarks.pages`.
 
-Every page of the table of routes in turn, by a person who is signed in as the operator; the largest paint where there is
-a browser; and the mixed load over MCP with a person who clicks beside it. See docs/reference/benchmarks.md.
+Every page of the table of routes in turn, by a person who is signed in as the operator; the largest paint where there
+is a browser; and the mixed load over MCP with a person who clicks beside it. See docs/reference/benchmarks.md.
 """
 
 from __future__ import annotations

@@ -30,7 +30,8 @@ _LEASES = 200
 _SCREENED = 40
 _SHUT = "Worker199"
 _PICTURE = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5"
+    "ErkJggg=="
 )
 _CODE = """
 | step | before | after |
@@ -96,8 +97,8 @@ def furnish(server: Server) -> list[int]:
 
 
 def places(visitor: Visitor, slug: str, sent: Sequence[int], messages: int) -> list[Place]:
-    """Every page of the table of routes, and the filters and depths that ask most of the store. What was generated is in
-    no archive, so that what is `sent` alone has a file there.
+    """Every page of the table of routes, and the filters and depths that ask most of the store. What was generated is
+    in no archive, so that what is `sent` alone has a file there.
     """
     here = f"/mail/{slug}"
     names = [agent_name(number) for number in (0, 7, 19, 150)]

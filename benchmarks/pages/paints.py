@@ -1,4 +1,4 @@
-"""The largest paint of pages in the machine's chromium, where it and Playwright are (`make page-costs` installs that)."""
+"""The largest paint of pages in the machine's chromium, where it and Playwright are (`make page-costs` gets that)."""
 
 from __future__ import annotations
 

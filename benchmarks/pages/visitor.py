@@ -34,8 +34,8 @@ _ASSETS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """One answer. `sent_bytes` are all of it on the wire, its head too; `coding` is "identity" where it was sent as it is,
-    and `body` is what it says, whatever it was sent as.
+    """One answer. `sent_bytes` are all of it on the wire, its head too; `coding` is "identity" where it was sent as it
+    is, and `body` is what it says, whatever it was sent as.
     """
 
     status: int

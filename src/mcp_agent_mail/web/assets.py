@@ -16,11 +16,12 @@ _TYPES = {
     ".woff2": "font/woff2",
     ".svg": "image/svg+xml",
 }
+_WORTH = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asset:
-    """`gzip` is the same compressed; None where that is not smaller, as of fonts."""
+    """`gzip` is the same compressed; None where that saves less than a tenth, as of fonts."""
 
     content: bytes
     media_type: str
@@ -60,5 +61,6 @@ def asset_set() -> AssetSet:
 
 
 def _asset(content: bytes, media_type: str) -> Asset:
-    smaller = gzip.compress(content, mtime=0)
-    return Asset(content=content, media_type=media_type, gzip=smaller if len(smaller) < len(content) else None)
+    packed = gzip.compress(content, mtime=0)
+    is_worth_it = len(packed) < _WORTH * len(content)
+    return Asset(content=content, media_type=media_type, gzip=packed if is_worth_it else None)

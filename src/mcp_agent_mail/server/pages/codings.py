@@ -1,8 +1,8 @@
 """Pages in gzip, for browsers that take it, and only where nobody else made them ask.
 
-The size of what is compressed says something of it. Whoever sees sizes on the wire, and makes a person's browser ask for
-addresses of its own choice, would guess mail by them: so a page is compressed where the browser says that the person
-asks, or a page of ours, and as it is everywhere else.
+The size of what is compressed says something of it. Whoever sees sizes on the wire, and makes a person's browser ask
+for addresses of its own choice, would guess mail by them: so a page is compressed where the browser says that the
+person asks, or a page of ours, and sent as it is everywhere else.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def takes_gzip(headers: Headers) -> bool:
 
 
 def is_asked_by_own(headers: Headers) -> bool:
-    """Whether a browser says that the person went there, or a page of ours; one that says nothing is believed nothing."""
+    """Whether a browser says that the person went there, or a page of ours; not where it says nothing."""
     return headers.get(b"sec-fetch-site", b"").strip().lower() in _OWN
 
 
