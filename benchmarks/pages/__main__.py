@@ -154,8 +154,7 @@ def measure(chosen: argparse.Namespace, stand: Stand) -> tuple[list[Figure], dic
     if (missing := why_not()) is not None:
         print(f"NO PAINT WAS MEASURED: {missing}")
     elif chosen.paints:
-        with stand.beside("paints"):
-            painted = largest_paints(server, root, [by_name[name] for name in PAINTED], chosen.paints)
+        painted = largest_paints(server, root, [by_name[name] for name in PAINTED], chosen.paints)
         figures += _told("Largest paint (median, range)", paint_figures(painted))
     pairs: list[dict[str, Window]] = []
     if chosen.pairs:

@@ -47,6 +47,7 @@ def total(items: list[Item], coupon: Coupon | None) -> Money:
     return max(Money(0), sum(item.price for item in items) - (coupon.value if coupon else 0))
 ```
 """
+_KEY = re.compile(r"{(\w+)}")
 _SHA = re.compile(r"/commit/([0-9a-f]{40})")
 _CONTENT = re.compile(r"/attachments/([0-9a-f]{64})")
 _LEASE = re.compile(r"/file_reservations/(\d+)")
@@ -154,9 +155,10 @@ def _asked(slug: str, messages: int) -> list[Place]:
 
 def _filled(path: str, keys: Mapping[str, Sequence[str]]) -> list[str]:
     """`path` with each of the values that its keys have, in step."""
-    wanted = re.findall(r"{(\w+)}", path)
-    count = max((len(keys[name]) for name in wanted), default=1)
-    return [re.sub(r"{(\w+)}", lambda one, n=n: keys[one[1]][n % len(keys[one[1]])], path) for n in range(count)]
+    names = _KEY.findall(path)
+    count = max((len(keys[name]) for name in names), default=1)
+    plain = _KEY.sub("{}", path)
+    return [plain.format(*(keys[name][number % len(keys[name])] for name in names)) for number in range(count)]
 
 
 def _found(visitor: Visitor, path: str, pattern: re.Pattern[str]) -> list[str]:

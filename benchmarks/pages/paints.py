@@ -1,4 +1,7 @@
-"""The largest paint of pages in the machine's chromium, where it and Playwright are (`make page-costs` gets that)."""
+"""The largest paint of pages in the machine's chromium, where it and Playwright are (`make page-costs` gets that).
+
+A browser's processes come and go, so that nobody watches who else worked: others' work only makes a paint later.
+"""
 
 from __future__ import annotations
 
