@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -97,11 +98,11 @@ def test_every_page_of_a_store_that_is_furnished_is_walked(
         monkeypatch.setattr(f"benchmarks.pages.content.{name}", value)
     server, root = served
     sent = furnish(server)
-    visitor = Visitor(server.port)
-    visitor.sign_in(server, root)
+    with closing(Visitor(server.port)) as visitor:
+        visitor.sign_in(server, root)
 
-    shown = places(visitor, call(server, "ensure_project", human_key=BUSY)["slug"], sent, SMALLEST)
-    seen = walk(visitor, shown, 1)
+        shown = places(visitor, call(server, "ensure_project", human_key=BUSY)["slug"], sent, SMALLEST)
+        seen = walk(visitor, shown, 1)
 
     unasked = {route.path for route in ROUTES if route.get is not None} - set(seen)
     assert unasked == {"/mail/events", "/mail/sign-in", "/mail/{project}/attachments/{sha256}"}
@@ -117,8 +118,8 @@ def test_every_page_of_a_store_that_is_furnished_is_walked(
 
 def test_a_first_visit_weighs_the_page_with_all_that_it_loads(served: tuple[Server, Path]) -> None:
     server, _ = served
-    visitor = Visitor(server.port)
-    page = visitor.visit("/mail")
+    with closing(Visitor(server.port)) as visitor:
+        page = visitor.visit("/mail")
 
     whole = sent_with_assets(server.port, page)
 
@@ -130,5 +131,5 @@ def test_a_first_visit_weighs_the_page_with_all_that_it_loads(served: tuple[Serv
 def test_what_a_visitor_cannot_read_is_refused(served: tuple[Server, Path]) -> None:
     server, _ = served
 
-    with pytest.raises(Refused, match="nowhere"):
-        walk(Visitor(server.port), [Place(name="a", paths=["/mail/nowhere/at/all"])], 1)
+    with closing(Visitor(server.port)) as visitor, pytest.raises(Refused, match="nowhere"):
+        walk(visitor, [Place(name="a", paths=["/mail/nowhere/at/all"])], 1)
