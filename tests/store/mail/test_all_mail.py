@@ -161,7 +161,7 @@ async def test_what_the_person_acknowledged_waits_no_more_and_says_when(seeded: 
 async def test_mail_with_a_topic_is_found_over_all_projects_page_by_page(
     seeded: SeededStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(all_mail, "_NUMBERS_AT_ONCE", 2)
+    monkeypatch.setattr(all_mail, "_AT_ONCE", 2)
     to_red, to_fox = seeded.addressed([seeded.red]), seeded.addressed([seeded.fox])
     sent = []
     for _ in range(5):

@@ -5,7 +5,6 @@ Each page walks an index from its newest end, and looks back no further than REA
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -57,11 +56,12 @@ SELECT walked.message_id FROM projects p CROSS JOIN message_projects walked INDE
 WHERE walked.message_id < :before AND walked.message_id >= :floor
 ORDER BY walked.message_id DESC
 """
+_AT_ONCE = 100
+_NUMBERS = tuple(f"number_{position}" for position in range(_AT_ONCE))
 _OF_NUMBERS = f"""
-SELECT {HEAD_COLUMNS} FROM json_each(:numbers) walked CROSS JOIN messages m ON m.id = walked.value {HEAD_JOINS}
-WHERE {_KEPT} AND {_TOPIC} AND {_SEEN} ORDER BY m.id DESC
+SELECT {HEAD_COLUMNS} FROM messages m {HEAD_JOINS}
+WHERE m.id IN ({", ".join(f":{name}" for name in _NUMBERS)}) AND {_KEPT} AND {_TOPIC} AND {_SEEN} ORDER BY m.id DESC
 """
-_NUMBERS_AT_ONCE = 200
 _NEWEST = "SELECT coalesce(max(id), 0) FROM messages"
 _TO_PERSON = f"""
 SELECT r.delivered_ts, r.read_ts, r.ack_ts, {HEAD_COLUMNS}
@@ -173,12 +173,11 @@ class AllMail:
 
     def _of_topic(self, asked: dict[str, Any]) -> list[MessageHead]:
         """A message of several projects stands with each of them, and counts once."""
-        numbers = self._connection.execute(_NUMBERS_OF_TOPIC, asked)
+        walked = self._connection.execute(_NUMBERS_OF_TOPIC, asked)
         heads: dict[MessageId, MessageHead] = {}
-        while len(heads) < asked["limit"] and (rows := numbers.fetchmany(_NUMBERS_AT_ONCE)):
-            distinct = list(dict.fromkeys(number for (number,) in rows))
-            found = self._walked(_OF_NUMBERS, {**asked, "numbers": json.dumps(distinct)})
-            heads.update((head.id, head) for head in found)
+        while len(heads) < asked["limit"] and (rows := walked.fetchmany(_AT_ONCE)):
+            numbers = dict.fromkeys(_NUMBERS) | {name: row[0] for name, row in zip(_NUMBERS, rows, strict=False)}
+            heads.update((head.id, head) for head in self._walked(_OF_NUMBERS, {**asked, **numbers}))
         return list(heads.values())[: asked["limit"]]
 
     def _walked(self, sql: str, asked: dict[str, Any]) -> list[MessageHead]:
