@@ -232,6 +232,11 @@ overhead: $(DEV) ## What metrics, profiles and workers cost a request, on agains
 edge-costs: $(DEV) ## What rates, roles and JWTs cost a request, on against off, in ten alternating pairs
 	@exec $(BIN)/python -m benchmarks.edge_costs $(ARGS)
 
+.PHONY: page-costs
+page-costs: $(BROWSER) ## What pages cost over 100,000 messages: p95, bytes, largest paint, and MCP beside a person who clicks
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || echo "NO PAINT WILL BE MEASURED: there is no chromium on PATH" >&2
+	@exec $(BIN)/python -m benchmarks.pages $(ARGS)
+
 .PHONY: hook-times
 hook-times: $(DEV) ## What an agent waits for at each event: the hook beside a bare Python, server up, down and hung
 	@exec $(BIN)/python -m benchmarks.hook_times $(ARGS)

@@ -20,7 +20,7 @@ NOUNS = frozenset(
  ack activity actor addresse admission admitted adoption age agent announcement answer app archive archiver argument
  artifact asgi assembly asset attachment backfill background backpressure backup bearer blob block book boundary
  branch breaker browser bu budget bundle cache call caller catalog chain change charset check claim client clock code
- command committer completion computation config conflict connection consent contact content context conversion
+ coding command committer completion computation config conflict connection consent contact content context conversion
  converter cookie coordination copie copy correspondent count cue cursor database decision deliverie delivery
  description descriptor digest discovery dispatch doc doctor document door drain dump edge edit end endpoint entry env
  environment error escaping event evidence expansion export extending fact failpoint fault feed field file finding

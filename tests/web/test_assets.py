@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import re
 from importlib import resources
 
@@ -20,6 +21,16 @@ def test_an_asset_is_found_at_its_address_alone() -> None:
     assert found is not None
     assert found.media_type == "text/css; charset=utf-8"
     assert found.content == (FOLDER / "tokens.css").read_bytes()
+
+
+def test_text_is_compressed_beforehand_and_fonts_are_that_already() -> None:
+    assets = asset_set().assets
+
+    packed = {name for name, one in assets.items() if one.gzip is not None}
+
+    assert all(gzip.decompress(assets[name].gzip or b"") == assets[name].content for name in packed)
+    assert all(len(assets[name].gzip or b"") < len(assets[name].content) for name in packed)
+    assert {name for name in assets if name.endswith((".css", ".js"))} <= packed
 
 
 @pytest.mark.parametrize(

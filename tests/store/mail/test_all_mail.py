@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.messages import Importance, NewRecipient, RecipientKind
 from mcp_agent_mail.store.mail import all_mail
 from mcp_agent_mail.store.mail.all_mail import MailQuery, MailSlice
+from mcp_agent_mail.store.transaction import View
 from tests.seeded_store import SeededStore, open_seeded_store
 
 ANY = MessageId(MOST_NUMBER)
@@ -155,3 +156,61 @@ async def test_what_the_person_acknowledged_waits_no_more_and_says_when(seeded: 
     assert states == {asks: (seeded.clock.now, seeded.clock.now), blind: (None, None)}
     assert await seeded.store.read(lambda view: view.all_mail.owed_by_person(9, ANY)) == []
     assert await seeded.store.read(lambda view: view.all_mail.count_to_person()) == (1, 0)
+
+
+async def test_mail_with_a_topic_is_found_over_all_projects_page_by_page(
+    seeded: SeededStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(all_mail, "_AT_ONCE", 2)
+    to_red, to_fox = seeded.addressed([seeded.red]), seeded.addressed([seeded.fox])
+    sent = []
+    for _ in range(5):
+        sent.append(await post(seeded, seeded.blue, to_red, topic="Release"))
+        sent.append(await post(seeded, seeded.lib_blue, [*to_fox, *to_red], topic="RELEASE"))
+        await post(seeded, seeded.blue, to_red, topic="other", importance=Importance.URGENT)
+    loud = await post(seeded, seeded.blue, to_red, topic="release", importance=Importance.URGENT)
+    await post(seeded, seeded.blue, to_red)
+
+    first = await found(seeded, 4, topic="release")
+    second = await found(seeded, 9, topic="release", before=first.next_before)
+
+    assert [head.id for head in (*first.heads, *second.heads)] == [loud, *reversed(sent)]
+    assert second.next_before is None
+    assert await ids(seeded, topic="release", importance=Importance.URGENT) == [loud]
+
+
+QUERIES = [
+    MailQuery(limit=9),
+    MailQuery(limit=9, with_closed=True),
+    MailQuery(limit=9, is_system=True),
+    MailQuery(limit=9, topic="release"),
+    MailQuery(limit=9, importance=Importance.URGENT),
+]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+async def test_a_page_of_all_mail_reads_no_table_but_from_its_newest_end(seeded: SeededStore, query: MailQuery) -> None:
+    await post(seeded, seeded.blue, seeded.addressed([seeded.red]), topic="release", importance=Importance.URGENT)
+
+    plans = await plans_of(seeded, lambda view: view.all_mail.page(query))
+
+    steps = [step for plan in plans for step in plan if "VIRTUAL TABLE" not in step]
+    walks = [step for step in steps if step.startswith("SCAN")]
+    assert walks == ([] if query.topic is None else ["SCAN p USING COVERING INDEX projects_plain_slug"])
+    if query.topic is not None:
+        assert any("message_projects_topic (project_id=? AND topic_key=? AND message_id>?" in step for step in steps)
+    assert all("TEMP B-TREE" not in step for step in steps) or query.topic is not None
+
+
+async def plans_of(seeded: SeededStore, query: Callable[[View], object]) -> list[list[str]]:
+    """The steps of each statement that `query` runs."""
+    statements: list[str] = []
+    reading = seeded.store._reading
+    reading.set_trace_callback(statements.append)
+    await seeded.store.read(query)
+    reading.set_trace_callback(None)
+    return [
+        [row[3] for row in reading.execute(f"EXPLAIN QUERY PLAN {statement}")]
+        for statement in statements
+        if statement.lstrip().startswith("SELECT")
+    ]

@@ -25,6 +25,7 @@ from mcp_agent_mail.server.edge.gate import is_from_elsewhere
 from mcp_agent_mail.server.edge.paths import AcceptedBearers, PathClass, PathRule
 from mcp_agent_mail.server.edge.rates import RateClass, token_payer
 from mcp_agent_mail.server.identity import Headers, read_credentials
+from mcp_agent_mail.server.pages.codings import ZIPPED, is_asked_by_own, takes_gzip, zipped
 from mcp_agent_mail.server.pages.form_fields import MAX_FIELDS, fields_of, read_form
 from mcp_agent_mail.server.rendering.responses import without_body
 from mcp_agent_mail.server.transport.answers import begin_stream
@@ -63,7 +64,7 @@ class RefusedToken(PermissionDenied):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Visit:
     """One request: `is_open` on the page to sign in at, where `secret` is the form's. `query` is None for one of too
-    many parts.
+    many parts, `takes_gzip` whether the answer may be compressed.
     """
 
     scope: Scope
@@ -73,6 +74,7 @@ class _Visit:
     is_open: bool
     session: WebSession | None
     secret: str | None
+    takes_gzip: bool
 
 
 class PagesEndpoint:
@@ -107,7 +109,9 @@ class PagesEndpoint:
         judged = await self._edge.judge(scope, headers, rule, session)
         if isinstance(judged, HttpRefusal):
             request = self._request(visit, Role.READER)
-            await _send(send, await self._web.refused(request, judged.status, judged.detail, judged.retry_after_s))
+            await _answer(
+                visit, send, await self._web.refused(request, judged.status, judged.detail, judged.retry_after_s)
+            )
             return
         answer = partial(self._answer_admitted, visit, judged)
         await self._edge.answer_while_live(judged, receive, send, answer)
@@ -118,10 +122,12 @@ class PagesEndpoint:
             facts.charge(RateClass.OTHERS)
             form = await self._form(visit, admitted, receive)
         except AgentMailError as refused:
-            await _send(send, await self._web.refusal(self._request(visit, admitted.role), refused))
+            await _answer(visit, send, await self._web.refusal(self._request(visit, admitted.role), refused))
             return
         except BodyTooLarge:
-            await _send(send, await self._web.refused(self._request(visit, admitted.role), 413, _TOO_LARGE, None))
+            await _answer(
+                visit, send, await self._web.refused(self._request(visit, admitted.role), 413, _TOO_LARGE, None)
+            )
             return
         request = self._request(visit, admitted.role, form)
 
@@ -146,9 +152,9 @@ class PagesEndpoint:
             try:
                 await send_attachment(self._services.messaging, answer.attachment, visit.scope, receive, send)
             except AgentMailError as refused:
-                await _send(send, await self._web.refusal(request, refused))
+                await _answer(visit, send, await self._web.refusal(request, refused))
         else:
-            await _send(send, answer)
+            await _answer(visit, send, answer)
 
     async def _form(self, visit: _Visit, admitted: Admitted, receive: Receive) -> Values:
         """What was posted, read only where a page takes it from whoever sends it. Raises what it is refused with."""
@@ -157,8 +163,10 @@ class PagesEndpoint:
         at_most = self._web.form_bound(self._request(visit, admitted.role))
         return {} if at_most is None else await read_form(visit.headers, receive, at_most=at_most)
 
-    async def answer_asset(self, scope: Scope, send: Send) -> None:
-        """What a page loads. Under another digest than ours nothing is there."""
+    async def answer_asset(self, scope: Scope, headers: Headers, send: Send) -> None:
+        """What a page loads: no secret, so that it is compressed for whoever takes that. Under another digest than ours
+        nothing is there.
+        """
         from mcp_agent_mail.web.assets import asset_set  # noqa: PLC0415  # as `_web`
 
         found = asset_set().find(scope["path"])
@@ -167,8 +175,11 @@ class PagesEndpoint:
             answer = PageAnswer(status=404, media_type="text/plain", body=b"No such asset.\n", headers=missing)
             await _send(send, answer)
             return
-        headers = (("cache-control", _FOREVER), *_ASSET_HEADERS)
-        await _send(send, PageAnswer(media_type=found.media_type, body=found.content, headers=headers))
+        said = (("cache-control", _FOREVER), ("vary", "accept-encoding"), *_ASSET_HEADERS)
+        answer = PageAnswer(media_type=found.media_type, body=found.content, headers=said)
+        if found.gzip is not None and takes_gzip(headers):
+            answer = replace(answer, body=found.gzip, headers=(*said, ZIPPED))
+        await _send(send, answer)
 
     async def _run_tool(self, facts: RequestFacts, name: str, arguments: JsonObject) -> Json:
         return await self._calls.run_tool(name, arguments, facts)
@@ -207,6 +218,7 @@ class PagesEndpoint:
             is_open=is_open,
             session=session,
             secret=secret if is_open or session is not None else None,
+            takes_gzip=takes_gzip(headers) and is_asked_by_own(headers),
         )
 
     async def _session(self, secret: str) -> WebSession | None:
@@ -294,6 +306,10 @@ def _text(headers: Headers, name: bytes) -> str | None:
 def _origin_of(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}".lower()
+
+
+async def _answer(visit: _Visit, send: Send, answer: PageAnswer) -> None:
+    await _send(send, await zipped(answer) if visit.takes_gzip else answer)
 
 
 async def _send(send: Send, answer: PageAnswer) -> None:

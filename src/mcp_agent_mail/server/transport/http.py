@@ -338,7 +338,7 @@ class HttpApp:
         if scope["method"] == "HEAD":
             send = without_body(send)
         if path_class is PathClass.ASSET and self._pages is not None:
-            await self._pages.answer_asset(scope, send)
+            await self._pages.answer_asset(scope, request.headers, send)
         elif path_class is PathClass.DISCOVERY:
             await self._discovery.answer(scope["path"], send)
         elif scope["path"] == LIVENESS:

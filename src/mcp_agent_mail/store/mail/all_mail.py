@@ -18,7 +18,7 @@ from mcp_agent_mail.domain.threads import topic_key
 from mcp_agent_mail.store.mail.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
 from mcp_agent_mail.store.mail.passed_ends import still_valid
 
-REACH = 50_000
+REACH = 30_000
 """So many ids one page looks back: what passes its filters may be rare."""
 
 _IS_OPEN = """EXISTS (
@@ -48,6 +48,19 @@ ORDER BY walked.message_id DESC LIMIT :limit
 _OF_SENDER = f"""
 SELECT {HEAD_COLUMNS} FROM messages m INDEXED BY messages_sender {HEAD_JOINS}
 WHERE m.sender_id = :sender AND {_KEPT} AND {_TOPIC} AND {_SEEN} ORDER BY m.id DESC LIMIT :limit
+"""
+# A seek in each project, and then the numbers alone: who asks for a rare topic walks no other mail.
+_NUMBERS_OF_TOPIC = """
+SELECT walked.message_id FROM projects p CROSS JOIN message_projects walked INDEXED BY message_projects_topic
+    ON walked.project_id = p.id AND walked.topic_key = :topic_key
+WHERE walked.message_id < :before AND walked.message_id >= :floor
+ORDER BY walked.message_id DESC
+"""
+_AT_ONCE = 100
+_NUMBERS = tuple(f"number_{position}" for position in range(_AT_ONCE))
+_OF_NUMBERS = f"""
+SELECT {HEAD_COLUMNS} FROM messages m {HEAD_JOINS}
+WHERE m.id IN ({", ".join(f":{name}" for name in _NUMBERS)}) AND {_KEPT} AND {_TOPIC} AND {_SEEN} ORDER BY m.id DESC
 """
 _NEWEST = "SELECT coalesce(max(id), 0) FROM messages"
 _TO_PERSON = f"""
@@ -150,11 +163,22 @@ class AllMail:
             parts = [self._walked(_OF_SENDER, {**asked, "sender": one}) for one in query.senders]
         elif query.projects is not None:
             parts = [self._walked(_OF_PROJECT, {**asked, "project": one}) for one in query.projects]
+        elif query.topic is not None:
+            return self._of_topic(asked)
         else:
             return self._walked(_SYSTEM if query.is_system else _EVERYWHERE, asked)
         found = {head.id: head for part in parts for head in part}
         kept = [head for head in found.values() if query.projects is None or head.project_id in query.projects]
         return nlargest(query.limit + 1, kept, key=lambda head: head.id)
+
+    def _of_topic(self, asked: dict[str, Any]) -> list[MessageHead]:
+        """A message of several projects stands with each of them, and counts once."""
+        walked = self._connection.execute(_NUMBERS_OF_TOPIC, asked)
+        heads: dict[MessageId, MessageHead] = {}
+        while len(heads) < asked["limit"] and (rows := walked.fetchmany(_AT_ONCE)):
+            numbers = dict.fromkeys(_NUMBERS) | {name: row[0] for name, row in zip(_NUMBERS, rows, strict=False)}
+            heads.update((head.id, head) for head in self._walked(_OF_NUMBERS, {**asked, **numbers}))
+        return list(heads.values())[: asked["limit"]]
 
     def _walked(self, sql: str, asked: dict[str, Any]) -> list[MessageHead]:
         return [to_head(row) for row in self._connection.execute(sql, asked)]

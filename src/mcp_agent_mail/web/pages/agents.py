@@ -13,7 +13,8 @@ from mcp_agent_mail.web.views.mail import MailList, mail_rows
 from mcp_agent_mail.web.views.people import agent_view, agent_views
 from mcp_agent_mail.web.views.reservations import lease_state
 
-PAGE_SIZE = 100
+PAGE_SIZE = 50
+MOST_PAGES = 40
 SENT_SHOWN = 10
 COMMITS_SHOWN = 10
 
@@ -28,12 +29,12 @@ async def agents(page: PageContext) -> PageAnswer:
     """`?retired=1` with those that left; `shown` more of them at a time."""
     found = await page.services.pages.oversight.project(page.keys["project"])
     with_retired = page.request.asked("retired") == "1"
-    shown = min(max(PAGE_SIZE, page_number(page.request.asked("shown")) or PAGE_SIZE), 20 * PAGE_SIZE)
+    shown = min(max(PAGE_SIZE, page_number(page.request.asked("shown")) or PAGE_SIZE), MOST_PAGES * PAGE_SIZE)
     listed = await page.services.identity.list_(page.caller, found.human_key, include_retired=with_retired, limit=shown)
     leases = await page.services.pages.people.lease_counts(page.caller, found, [one.id for one in listed.agents])
     own = project_url(found.slug, "agents")
     retired = "1" if with_retired else None
-    has_more = listed.total > len(listed.agents) and shown < 20 * PAGE_SIZE
+    has_more = listed.total > len(listed.agents) and shown < MOST_PAGES * PAGE_SIZE
     model = {
         "here": found.slug,
         "human_key": found.human_key,

@@ -15,7 +15,7 @@ from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.request import PageAnswer
 from mcp_agent_mail.web.views.message import listed_message, whole_message
 
-THREAD_PAGE = 50
+THREAD_PAGE = 25
 
 
 class UnfitNumber(InvalidInput):
