@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.plain_files import UnfitFile, UnfitPlace, open_ordinary, read_plain, require_lock_place
+from mcp_agent_mail.core.plain_files import UnfitFile, UnfitPlace, open_plain, read_plain, require_lock_place
 
 
 def test_a_file_is_read_and_a_missing_one_is_none(tmp_path: Path) -> None:
@@ -45,11 +45,11 @@ def test_only_an_ordinary_file_is_opened_and_nothing_is_waited_for(tmp_path: Pat
     (tmp_path / "file").write_bytes(b"content")
     os.mkfifo(tmp_path / "fifo")
 
-    with os.fdopen(open_ordinary(tmp_path / "file"), "rb") as opened:
+    with os.fdopen(open_plain(tmp_path / "file"), "rb") as opened:
         assert opened.read() == b"content"
     for place, failure in ((tmp_path / "fifo", OSError), (Path(os.devnull), OSError), (tmp_path, IsADirectoryError)):
         with pytest.raises(failure):
-            open_ordinary(place)
+            open_plain(place)
 
 
 def _socket(path: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_socket_is_told_in_the_words_of_a_pipe(tmp_path: Path) -> None:
     _socket(tmp_path / "socket")
 
     with pytest.raises(OSError, match="no ordinary file") as refused:
-        open_ordinary(tmp_path / "socket")
+        open_plain(tmp_path / "socket")
 
     assert refused.value.errno == errno.EINVAL
 

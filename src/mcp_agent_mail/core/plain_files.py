@@ -16,9 +16,9 @@ from mcp_agent_mail.core.errors import InvalidInput, Unavailable
 _SHOWN = 200
 _NO_FILE = "no ordinary file, but a FIFO, a device or the like"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-NO_ORDINARY_FILE = frozenset({errno.EINVAL, errno.EISDIR, errno.ELOOP})
-"""What `open_ordinary` raises, beside what it raises of any file: of a FIFO and the like, a folder, links in a ring."""
-SOCKET = frozenset({errno.ENXIO, errno.EOPNOTSUPP})
+NOT_PLAIN = frozenset({errno.EINVAL, errno.EISDIR, errno.ELOOP})
+"""What `open_plain` raises, beside what it raises of any file: of a FIFO and the like, a folder, links in a ring."""
+SOCKET_ERRNOS = frozenset({errno.ENXIO, errno.EOPNOTSUPP})
 """What systems say to whoever opens one."""
 _ON_THE_WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -113,15 +113,15 @@ def open_real_folder(path: Path, *, to_list: bool = True) -> int:
         os.close(at)
 
 
-def open_ordinary(path: Path) -> int:
+def open_plain(path: Path) -> int:
     """A descriptor to read a file with. Never waits for a writer. Raises OSError: IsADirectoryError of a folder, and
     with words of our own (EINVAL) of a FIFO, a device, a socket and the like.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except OSError as failed:
-        if failed.errno in SOCKET:
-            raise _no_ordinary_file(path) from failed
+        if failed.errno in SOCKET_ERRNOS:
+            raise _not_plain(path) from failed
         raise
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
@@ -129,10 +129,10 @@ def open_ordinary(path: Path) -> int:
     os.close(descriptor)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    raise _no_ordinary_file(path)
+    raise _not_plain(path)
 
 
-def _no_ordinary_file(path: Path) -> OSError:
+def _not_plain(path: Path) -> OSError:
     return OSError(errno.EINVAL, _NO_FILE, str(path))
 
 

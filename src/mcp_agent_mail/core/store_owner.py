@@ -13,7 +13,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.core.plain_files import SOCKET, UnfitFile, read_plain
+from mcp_agent_mail.core.plain_files import SOCKET_ERRNOS, UnfitFile, read_plain
 
 LOG_FILE = "server.log"
 """In STORAGE_ROOT: the stderr of a server that was started in the background."""
@@ -22,7 +22,7 @@ OWNER_FILE = "server.json"
 SWAP_FILE = "swap.json"
 """In STORAGE_ROOT while the store is being replaced by another one."""
 _MAX_OWNER_BYTES = 65_536
-_NEVER_HELD = SOCKET | {errno.ENOENT, errno.ELOOP}
+_NEVER_HELD = SOCKET_ERRNOS | {errno.ENOENT, errno.ELOOP}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,6 +72,28 @@ def test_it_is_found_below_what_was_told_of_it_before(database: Path) -> None:
     assert told_unwritable(ExceptionGroup("several", [told]), database.parent, database) is not None
 
 
+def test_of_a_folder_that_may_be_written_the_refused_file_is_told(database: Path) -> None:
+    gone = PermissionError(errno.EACCES, "Permission denied", str(database.parent / "projects" / "a" / "config"))
+    with read_only(database):
+        refused = PermissionError(errno.EACCES, "Permission denied", str(database))
+        told = [told_unwritable(one, database.parent, database) for one in (refused, gone)]
+
+    assert [one and one.data["path"] for one in told] == [str(database), str(database.parent)]
+
+
+def test_whose_a_place_is_and_what_its_owner_may_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o550)
+    own = str(StoreUnwritable(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 54_321)
+    others = str(StoreUnwritable(tmp_path))
+    tmp_path.chmod(0o700)
+
+    assert "it is this user's own, and its mode is 0550" in own
+    assert f"it is of user {tmp_path.stat().st_uid}, and this process is of user 54321" in others
+
+
 def test_what_comes_of_other_places_or_of_a_bug_is_not(database: Path, tmp_path: Path) -> None:
     elsewhere = PermissionError(errno.EACCES, "Permission denied", str(tmp_path / "other" / "file"))
     nameless = PermissionError(errno.EPERM, "Operation not permitted")
@@ -81,7 +103,9 @@ def test_what_comes_of_other_places_or_of_a_bug_is_not(database: Path, tmp_path:
         with pytest.raises(sqlite3.OperationalError) as bug:
             connection.execute("INSERT INTO t VALUES (1)")
 
-    found = [told_unwritable(one, database.parent, database) for one in (elsewhere, nameless, full, bug.value)]
+    namesake = PermissionError(errno.EACCES, "Permission denied", str(tmp_path / "backups" / database.name))
+    others = (elsewhere, namesake, nameless, full, bug.value)
+    found = [told_unwritable(one, database.parent, database) for one in others]
 
-    assert found == [None] * 4
+    assert found == [None] * 5
     assert not may_be_unwritable(full)

@@ -20,7 +20,7 @@ from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused, NoMailbox
 from mcp_agent_mail.cli.service.unit_files import server_command
 from mcp_agent_mail.clients.hook.environment import SettingSources
 from mcp_agent_mail.core.home_folder import expand_home
-from mcp_agent_mail.core.plain_files import UnfitFile, open_ordinary, read_plain
+from mcp_agent_mail.core.plain_files import UnfitFile, open_plain, read_plain
 from mcp_agent_mail.core.store_owner import LOG_FILE, read_owner
 from mcp_agent_mail.domain.own_files import HEAD_BYTES, is_database, is_sqlite
 
@@ -170,7 +170,7 @@ def server_environment(given: GivenFlags) -> dict[str, str]:
 
 def _require_ours(file: Path) -> None:
     try:
-        with open(open_ordinary(file), "rb") as opened:  # of a descriptor
+        with open(open_plain(file), "rb") as opened:  # of a descriptor
             head = opened.read(HEAD_BYTES)
     except OSError:
         return  # It is not there yet, or the server says what is wrong with it.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
-from mcp_agent_mail.core.plain_files import open_ordinary
+from mcp_agent_mail.core.plain_files import open_plain
 
 ENCODING = "utf-8-sig"
 """UTF-8; a byte order mark, as some editors write it, does not become part of the first name."""
@@ -96,7 +96,7 @@ def _read(path: Path) -> bytes:
     """
     if _is_null_device(path):
         return b""
-    with open(open_ordinary(path), "rb") as file:  # noqa: PTH123  # of a descriptor
+    with open(open_plain(path), "rb") as file:  # noqa: PTH123  # of a descriptor
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise OSError(errno.EFBIG, f"longer than {MAX_BYTES} bytes", str(path))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Conflict
-from mcp_agent_mail.core.plain_files import open_ordinary
+from mcp_agent_mail.core.plain_files import open_plain
 from mcp_agent_mail.features.sharing.manifest import MANIFEST, MOST_FILES, SIGNATURE, FileDigest, read_manifest
 from mcp_agent_mail.features.sharing.results import SharedPreset
 
@@ -90,7 +90,7 @@ def _is_same(place: Path, digest: FileDigest) -> bool:
     try:
         if not stat.S_ISREG(place.lstat().st_mode):
             return False
-        descriptor = open_ordinary(place)
+        descriptor = open_plain(place)
     except OSError:
         return False
     hashed = hashlib.sha256()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,8 +87,8 @@ class StoreUnwritable(Unavailable):
         reason = "it is mounted read-only" if _is_mounted_read_only(path) else _by_whom(path)
         super().__init__(
             f"{path} cannot be written, as whoever uses a store has to: {reason}.",
-            hint="Mount it for writing, or run this as the user whose store it is. To look into one that has to stay "
-            "as it is, copy its folder and name the copy by STORAGE_ROOT.",
+            hint="Mount it for writing, give this user the right to write it, or run this as the user whose store it is. "
+            "To look into one that has to stay as it is, copy its folder and name the copy by STORAGE_ROOT.",
             data={"path": str(path)},
         )
 
@@ -108,11 +109,14 @@ def _is_mounted_read_only(path: Path) -> bool:
 
 
 def _by_whom(path: Path) -> str:
+    own = os.geteuid()
     try:
-        owner = path.stat().st_uid
+        found = path.stat()
     except OSError:
-        return f"user {os.geteuid()} may not even look at it"
-    return f"it is of user {owner}, and this process is of user {os.geteuid()}"
+        return f"user {own} may not even look at it"
+    if found.st_uid == own:
+        return f"it is this user's own, and its mode is {stat.S_IMODE(found.st_mode):04o}"
+    return f"it is of user {found.st_uid}, and this process is of user {own}"
 
 
 def may_be_unwritable(error: BaseException) -> bool:
@@ -130,8 +134,8 @@ def told_unwritable(error: BaseException, storage_root: Path, database: Path) ->
     for one in causes_of(error):
         if isinstance(one, OSError) and one.errno in _UNWRITABLE_ERRNOS and isinstance(one.filename, str | bytes):
             path = Path.cwd() / os.fsdecode(one.filename)
-            if path.is_relative_to(storage_root) or path.name.startswith(database.name):
-                return StoreUnwritable(_there(path))
+            if path.is_relative_to(storage_root) or _is_databases(path, database):
+                return StoreUnwritable(_refused(path))
         if isinstance(one, sqlite3.Error) and _primary_code(one) in _UNWRITABLE_FAULTS:
             beside = [database.with_name(f"{database.name}{end}") for end in ("-wal", "-shm")]
             for path in (database, *beside, database.parent, storage_root):
@@ -140,8 +144,20 @@ def told_unwritable(error: BaseException, storage_root: Path, database: Path) ->
     return None
 
 
+def _is_databases(path: Path, database: Path) -> bool:
+    """Whether it is the database's file, or one that SQLite keeps beside it."""
+    return path.parent == database.parent and path.name.startswith(database.name)
+
+
+def _refused(path: Path) -> Path:
+    """What cannot be written: it, where it is there and refused, else the folder that it is in or would be made in."""
+    there = _there(path)
+    above = there if there != path else there.parent
+    return there if not os.access(there, os.R_OK | os.W_OK) or os.access(above, os.R_OK | os.W_OK) else above
+
+
 def _there(path: Path) -> Path:
-    """It, or the nearest folder above that is there: that is what cannot be written."""
+    """It, or the nearest folder above that is there."""
     return next((one for one in (path, *path.parents) if os.path.lexists(one)), path)
 
 

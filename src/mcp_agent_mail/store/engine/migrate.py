@@ -19,7 +19,7 @@ from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.ids import new_store_id
-from mcp_agent_mail.core.plain_files import NO_ORDINARY_FILE, open_ordinary, real_path
+from mcp_agent_mail.core.plain_files import NOT_PLAIN, open_plain, real_path
 from mcp_agent_mail.domain.own_files import APPLICATION_ID, is_database, is_sqlite
 from mcp_agent_mail.store.engine.connection import add_functions, open_reading
 from mcp_agent_mail.store.engine.database_files import (
@@ -140,10 +140,10 @@ def require_current(path: Path) -> None:
 def require_ours(path: Path) -> None:
     """Raise ForeignStore unless the header of `path` says that this program made it."""
     try:
-        with open(open_ordinary(path), "rb") as file:  # noqa: PTH123  # of a descriptor
+        with open(open_plain(path), "rb") as file:  # noqa: PTH123  # of a descriptor
             header = file.read(_HEADER_BYTES)
     except OSError as unfit:
-        if unfit.errno not in NO_ORDINARY_FILE:
+        if unfit.errno not in NOT_PLAIN:
             raise
         header = b""
     if is_database(header):
