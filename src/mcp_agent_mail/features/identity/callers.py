@@ -133,7 +133,7 @@ async def _brought(credentials: Credentials, proofs: Proofs) -> tuple[Sequence[A
     if credentials.issued_to is not None:
         issued_to = await proofs.find_agent_by_id(credentials.issued_to)
         agents = () if issued_to is None else (issued_to,)
-        return agents, TokenAgents(names=tuple(agent.name for agent in agents))
+        return agents, TokenAgents(names=tuple(agent.name for agent in agents), issued_to=credentials.issued_to)
     if credentials.claimed_agents:
         claimed = await proofs.find_claimed(credentials.claimed_agents, credentials.named_project)
         return claimed.agents, TokenAgents(names=credentials.claimed_agents, ambiguous=tuple(claimed.ambiguous))
