@@ -114,7 +114,7 @@ def test_what_is_found_and_made_anothers_before_it_is_locked_stays(
 def test_where_the_file_system_knows_no_locks_a_file_is_made_and_nothing_found_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(descriptor: int, operation: int) -> None:
+    def refuse(_descriptor: int, _operation: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
     path = tmp_path / ".env"
