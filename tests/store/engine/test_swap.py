@@ -208,7 +208,6 @@ def test_a_link_that_is_put_on_the_way_meanwhile_is_not_followed(tmp_path: Path)
 
     with pytest.raises(SwapUnfinished, match="restoring"):
         swap(places_in(root), moves_in(root), fault_hook=lead_away)
-
     assert journal_in(root).exists()
 
 

@@ -367,7 +367,6 @@ _WITHOUT_PAGES = PathRule(accepts=AcceptedBearers.NONE, holds_mail=False)
 _OPEN_AT_DOOR = PathRule(accepts=AcceptedBearers.NONE, rate=None)
 """Of what a door answers to anybody: a probe, which is free as ours are."""
 
-
 _BLANKS = (b" ", b"\t")
 
 
