@@ -17,35 +17,35 @@ PLAIN = frozenset(
  aggregate ahead aliase all alone already ambiguou amount answer answered app archiving argument asgi asked assessment
  at audience auth authentication auto away back backfill background backlog bad bar begun behind bench beside beyond
  blocked body both bound boundary bounded branch broken bu budget busy by call cannot care carried carrier change
- changed charge chart check checked checkout choice claude cli client clock closed closing column command committed
- completion config contradict conversation conversion converted copie costly count counter counting cue cursor cutoff
- cycled damaged data database day deadline declined definition deliverie denied derived differ difference direction
- directory discovery disk dismissed document done draft drained draining duration echo echoing edited either else
- elsewhere empty ended endpoint enforcement entry env error exceeded exhausted exit expected expired expiry fact fail
- failed failure field figure filter finding fixture flag flaw follow forced foreign forgotten form found full function
- gate gateway git given glob gone grant graph group growth guarded guarding guidance handshake hard head health hearing
- history hit holder home http identifier identitie ignored importance inboxe index inline input insert inspection
- installation installed instruction instrumented integrity internal introspection invalid invited it item job joined
- journal json judgement kept keyed kill kind known lag large layout lazy leaf lean leased ledger left lender limit
- limited limiter line link linked list listed listen listing lite llm loaded lock locked log long lost mail maker many
- markdown marked matching mcp memory message messaging meta metric migration mismatch misread missing mistake mode
- model month move moved much named naming near nearby need neighbourhood new newcomer newer newest no nobody node not
- note noted nothing notice object occupied old older once open opened opening option order origin other our out outcome
- output outside owned pace pack pair param part party pas pattern pending people periodic permission phrase piece place
- plain plan planned point pong popped port position postal preference preparation prepared preset preview probe problem
- proces program progres prompt proof proxie proxy pushed pusher query question queued quota ranked raw reached reader
- readership reading ready real reason rebuilt recent recipient record recorded recording recovered redactor ref refined
- refiner refresher refusal refused registered relation released remembered remote renamed renew renewed repack repairer
- replayed reply report reporter repository request requested required reserve reserved reserver resolver resolving
- response restorer result retry rewrite root round row rpc rule run running sample scan scanner scene scope screen
- scripted sealed search secret section seen selector self send sender sent serve served server service set setting
- setup share shared sharing shown sighting sign signature silence size skipped somebody source span spec spending spent
- spool staged stalenes start started state statement statu step stranger subject such suggested suggestion summarized
- summary supervisor supplie surrounding sweep syncing table taken target tell template text the there time to too
- tracer translation tx type unavailable undecodable undo unfit uninstalled unknown unqueued unreachable unread
- unreadable unsafe unsaid unverified unwritable upstream uri usage use used value verifier verify verifying via view
- waiting wanted watch watchable watched way welcome why with without word worker workflow workload workspace writable
- written wrong yet yielding
+ changed charge chart check checked checkout choice claimed claude cli client clock closed closing column command
+ committed completion config contradict conversation conversion converted copie costly count counter counting cue
+ cursor cutoff cycled damaged data database day deadline declined definition deliverie denied derived differ difference
+ direction directory discovery disk dismissed document done draft drained draining duration echo echoing edited either
+ else elsewhere empty ended endpoint enforcement entry env error exceeded exhausted exit expected expired expiry fact
+ fail failed failure field figure filter finding fixture flag flaw follow forced foreign forgotten form found full
+ function gate gateway git given glob gone grant graph group growth guarded guarding guidance handshake hard head
+ health hearing history hit holder home http identifier identitie ignored importance inboxe index inline input insert
+ inspection installation installed instruction instrumented integrity internal introspection invalid invited it item
+ job joined journal json judgement kept keyed kill kind known lag large layout lazy leaf lean leased ledger left lender
+ limit limited limiter line link linked list listed listen listing lite llm loaded lock locked log long loop lost mail
+ maker many markdown marked matching mcp memory message messaging meta metric migration mismatch misread missing
+ mistake mode model month move moved much named naming near nearby need neighbourhood new newcomer newer newest no
+ nobody node not note noted nothing notice object occupied old older once open opened opening option order origin other
+ our out outcome output outside owned pace pack pair param part party pas pattern pending people periodic permission
+ phrase piece place plain plan planned point pong popped port position postal preference preparation prepared preset
+ preview probe problem proces program progres prompt proof proxie proxy pushed pusher query question queued quota
+ ranked raw reached reader readership reading ready real reason rebuilt recent recipient record recorded recording
+ recovered redactor ref refined refiner refresher refusal refused registered relation released remembered remote
+ renamed renew renewed repack repairer replayed reply report reporter repository request requested required reserve
+ reserved reserver resolver resolving response restorer result retry rewrite root round row rpc rule run running sample
+ scan scanner scene scope screen scripted sealed search secret section seen selector self send sender sent serve served
+ server service set setting setup share shared sharing shown sighting sign signature silence size skipped somebody
+ source span spec spending spent spool staged stalenes start started state statement statu step stranger subject such
+ suggested suggestion summarized summary supervisor supplie surrounding sweep syncing table taken target tell template
+ text the there time to too tracer translation tx type unavailable undecodable undo unfit uninstalled unknown unqueued
+ unreachable unread unreadable unsafe unsaid unverified unwritable upstream uri usage use used value verifier verify
+ verifying via view waiting wanted watch watchable watched way welcome why with without word worker workflow workload
+ workspace writable written wrong yet yielding
     """.split()
 )
 """Without the `s` of several. A word that means something of its own here belongs in the glossary instead."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -13,7 +14,7 @@ import httpx
 import pytest
 
 from mcp_agent_mail.bootstrap import build_services
-from mcp_agent_mail.bootstrap.custom_calls import custom_specs
+from mcp_agent_mail.bootstrap.custom_calls import _outcome, custom_specs
 from mcp_agent_mail.bootstrap.custom_tools import CustomTools
 from mcp_agent_mail.bootstrap.left_calls import MAX_LEFT, CustomToolUnfinished
 from mcp_agent_mail.core.failpoints import no_fault
@@ -303,3 +304,17 @@ async def test_a_call_that_its_caller_has_left_has_until_the_stop_to_end(app: Wh
     await asyncio.wait({calling})
 
     assert (await custom.left.settle(WITHIN_S), done) == ([], ["tidied"])
+
+
+async def test_a_call_that_is_thrown_away_with_its_loop_is_no_bug_of_the_packages() -> None:
+    async def wait() -> Json:
+        """Wait."""
+        await asyncio.Event().wait()
+        return {}
+
+    call = _outcome(tool(wait, title="Wait"), {})
+    call.send(None)
+
+    call.close()
+
+    assert inspect.getcoroutinestate(call) == inspect.CORO_CLOSED

@@ -39,7 +39,7 @@ def test_callers_are_told_apart_by_the_servers_token_and_the_operators(tmp_path:
     rules = _auth_rules(settings_of(tmp_path, AGENT_AUTH="strict", **given), "amo_operator")
 
     assert (rules.auth, rules.operator_token) == (AgentAuth.STRICT, "amo_operator")
-    assert rules.needs_opening is (token is not None)
+    assert rules.bearer_must_open is (token is not None)
 
 
 def test_the_archiver_is_given_plain_values_and_where_a_test_wants_it_killed(tmp_path: Path) -> None:

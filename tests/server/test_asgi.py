@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,9 @@ from typing import Any
 import pytest
 from starlette.types import Message
 
+from mcp_agent_mail.server import asgi
 from mcp_agent_mail.server.asgi import AsgiServer
+from mcp_agent_mail.server.lifespan import StopTime
 from tests.served import pause
 from tests.server.whole_app import settings_of
 
@@ -178,3 +180,50 @@ async def test_it_serves_its_own_machine_unless_it_is_set_up_for_others(
 
     assert [one["type"] for one in events] == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
     assert answers[0]["status"] == status
+
+
+@pytest.mark.parametrize(("path", "is_worded"), [("/agents", True), ("/mcp", True), ("/rpc/health_check", False)])
+async def test_who_is_refused_where_mcp_is_spoken_reads_it_as_an_mcp_client(
+    tmp_path: Path, path: str, is_worded: bool
+) -> None:
+    app = AsgiServer(lambda: settings_of(tmp_path, HTTP_PATH="/agents"))
+    answers: list[Message] = []
+
+    async def never() -> Message:
+        raise AssertionError
+
+    async def answer(message: Message) -> None:
+        answers.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": [(b"host", b"localhost")]}
+    async with app.opened():
+        await app({**scope, "server": ("192.0.2.1", 80), "client": ("192.0.2.9", 9)}, never, answer)
+
+    assert answers[0]["status"] == 403
+    assert ("jsonrpc" in json.loads(answers[1]["body"])) is is_worded
+
+
+@pytest.mark.parametrize("is_failing", [False, True])
+async def test_the_time_of_a_stop_begins_with_it_however_it_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_failing: bool
+) -> None:
+    told: list[str] = []
+
+    class Told(StopTime):
+        def begin(self) -> None:
+            told.append("begun")
+            super().begin()
+
+        def left_s(self) -> float:
+            told.append("asked")
+            return super().left_s()
+
+    monkeypatch.setattr(asgi, "StopTime", Told)
+    app = AsgiServer(lambda: settings_of(tmp_path))
+
+    with suppress(KeyError):
+        async with app.opened():
+            if is_failing:
+                raise KeyError
+
+    assert told == ["begun", "asked"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import threading
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.server.process_end import ProcessEnd
 from tests.entry_points import install
 from tests.pages.blocks import ROOT
 from tests.served import Served, pause
@@ -129,3 +131,16 @@ def test_threads_that_only_idle_end_with_python_as_ever(tmp_path: Path) -> None:
         assert code == 0
         assert "behind" not in log
         assert "a proper end" in log
+
+
+def test_a_task_that_ends_when_it_is_told_to_is_told_and_not_left_behind() -> None:
+    kept: list[asyncio.Task[None]] = []
+
+    async def serve() -> None:
+        kept.append(asyncio.create_task(asyncio.sleep(600), name="nobody's"))
+
+    end = ProcessEnd()
+    end.run(serve())
+
+    assert end.left_behind == []
+    assert kept[0].cancelled()

@@ -1,4 +1,6 @@
-"""What tools of other packages leave behind: calls that were told to end and go on, and threads that cannot be told."""
+"""What tools of other packages leave behind: calls that were told to end and go on, and threads that cannot be told,
+which are told apart from those in which the server's own work is done.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,8 @@ MAX_LEFT = 16
 """Calls of one tool that were told to end and have not, before it takes no more."""
 MAX_THREADS = 16
 """For the tools of all packages together."""
+MAX_HANDED = 1_000
+"""What they may have handed to threads and is not done: one call could hand over any number."""
 _RUNNING: ContextVar[str | None] = ContextVar("running_custom_tool", default=None)
 
 # `Any` for results of whatever threads were handed.
@@ -72,9 +76,13 @@ def running_tool(name: str) -> Iterator[None]:
         _RUNNING.reset(before)
 
 
-class ToolThreads(ThreadPoolExecutor):
-    """For the event loop of a server's own process: what a tool of another package hands to a thread
-    (`asyncio.to_thread`) gets one of a pool beside the server's, which it could fill, and it is known whose it is.
+class LoopThreads(ThreadPoolExecutor):
+    """All that the event loop of a server's own process hands to threads (`asyncio.to_thread`). The server's own work
+    is done in these; what a tool of another package hands over, in a pool beside them, since it could fill them, and it
+    is known whose it is.
+
+    What the server hands over waits in a queue without a bound of its own: each call and each keeper awaits what it has
+    handed over, and calls are bounded (HTTP_MAX_CALLS). Of tools' work MAX_HANDED are taken.
     """
 
     def __init__(self) -> None:
@@ -83,10 +91,18 @@ class ToolThreads(ThreadPoolExecutor):
         self._at_work: dict[Future[Any], str] = {}
 
     def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """As ever; what comes of a tool's call goes to the threads of tools, and waits there while they are taken."""
+        """As ever; what comes of a tool's call goes to the threads of tools, and waits there while they are taken.
+        Raises CustomToolUnfinished where too much waits.
+        """
         name = _RUNNING.get()
         if name is None:
             return super().submit(fn, *args, **kwargs)
+        if len(self._at_work) >= MAX_HANDED:
+            raise CustomToolUnfinished(
+                f"Tools of other packages have handed {MAX_HANDED} pieces of work to threads, and they are not done.",
+                hint="Try again later; whoever wrote the tools should hand over less at a time.",
+                data={"handed": MAX_HANDED},
+            )
         work = self._tools.submit(fn, *args, **kwargs)
         self._at_work[work] = name
         work.add_done_callback(self._done)

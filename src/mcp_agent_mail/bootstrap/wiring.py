@@ -110,7 +110,7 @@ def _auth_rules(settings: Settings, operator_token: str) -> AuthRules:
     return AuthRules(
         auth=AgentAuth(settings.agent_auth),
         operator_token=operator_token,
-        needs_opening=settings.http_bearer_token is not None or settings.http_jwt_enabled,
+        bearer_must_open=settings.http_bearer_token is not None or settings.http_jwt_enabled,
     )
 
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 
 import uvloop
 
-from mcp_agent_mail.bootstrap.left_calls import ToolThreads
+from mcp_agent_mail.bootstrap.left_calls import LoopThreads
 from mcp_agent_mail.core.errors import listed
 
 END_WITHIN_S = 1.0
@@ -33,8 +33,8 @@ class ProcessEnd:
 
     def __init__(self) -> None:
         self.code = 0
-        self.left: list[str] = []
-        self._threads = ToolThreads()
+        self.left_behind: list[str] = []
+        self._threads = LoopThreads()
         self._before = set(threading.enumerate())
 
     def run(self, serving: Coroutine[object, object, None]) -> None:
@@ -44,23 +44,23 @@ class ProcessEnd:
         try:
             runner.run(serving)
         finally:
-            self.left = runner.run(self._left())
-            if self.left:
+            self.left_behind = runner.run(self._find_left())
+            if self.left_behind:
                 # Nor is the loop closed: that would wait for them.
                 _log.error(
-                    "The store is closed. Left behind, and ended with the process: %s.", listed(self.left, "and")
+                    "The store is closed. Left behind, and ended with the process: %s.", listed(self.left_behind, "and")
                 )
             else:
                 runner.close()
 
-    def leave(self) -> None:
+    def end(self) -> None:
         """End the process at once where something was left behind, and in a moment where other threads keep it."""
-        if self.left:
+        if self.left_behind:
             _end_at_once(self.code)
         if self._others():
             threading.Thread(target=self._end_soon, name="process-end", daemon=True).start()
 
-    async def _left(self) -> list[str]:
+    async def _find_left(self) -> list[str]:
         """The names of tasks and of tools with threads that do not end, each once, in order."""
         until = time.monotonic() + END_WITHIN_S
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
@@ -93,11 +93,11 @@ def process_end() -> Iterator[ProcessEnd]:
         yield end
     except BaseException:
         end.code = _FAILED
-        if end.left:
+        if end.left_behind:
             traceback.print_exc()
         raise
     finally:
-        end.leave()
+        end.end()
 
 
 def _end_at_once(code: int) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from mcp_agent_mail.cli.env_files.env_file import EnvFileThere, EnvFileUnfit, chosen_path, set_value, write_new
 from mcp_agent_mail.cli.exit_codes import BadSettings
+from mcp_agent_mail.clients.setup.staged_file import staged_at
 
 
 def test_the_file_that_counts_is_the_named_one_else_that_of_the_environment_else_that_at_home(
@@ -44,6 +45,17 @@ def test_a_link_to_nothing_is_not_written_through(tmp_path: Path) -> None:
         write_new(path, "A=1\n")
 
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_the_second_name_that_a_kill_has_left_of_a_new_file_is_none(tmp_path: Path) -> None:
+    path = tmp_path / ".env"
+    path.write_text("A=1\n")
+    staged_at(path).hardlink_to(path)
+
+    set_value(path, "HTTP_PORT", "9000")
+
+    assert path.read_text() == "A=1\nHTTP_PORT=9000\n"
+    assert [one.name for one in tmp_path.iterdir()] == [".env"]
 
 
 def test_a_change_keeps_the_mode_and_goes_where_a_link_leads(tmp_path: Path) -> None:

@@ -56,6 +56,17 @@ def test_what_stands_against_the_line_is_said(shell: Shell, path: Path) -> None:
     assert "It stands more than once; line 1 does not count." in done.err
 
 
+def test_a_link_to_nothing_is_not_said_to_be_set(shell: Shell, path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.symlink_to("nowhere")
+
+    done = shell.am("config", "set-port", "9000")
+
+    assert (done.code, done.out) == (1, "")
+    assert str(path) in done.err
+    assert [one.name for one in path.parent.iterdir()] == [".env"]
+
+
 _AT_ONCE = """
 import sys
 from pathlib import Path

@@ -134,6 +134,15 @@ def test_what_a_kill_has_left_beside_a_file_goes_with_the_next_write(tmp_path: P
     assert [one.name for one in tmp_path.iterdir()] == ["AGENTS.md"]
 
 
+def test_the_second_name_that_a_kill_has_left_of_a_new_file_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "AGENTS.md"
+    path.write_text("# Mine\n")
+    staged_at(path).hardlink_to(path)
+
+    assert outcomes(path) == [InsertOutcome.INSERTED]
+    assert [one.name for one in tmp_path.iterdir()] == ["AGENTS.md"]
+
+
 def test_an_endless_chain_of_links_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")

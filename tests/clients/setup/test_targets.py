@@ -9,6 +9,7 @@ import pytest
 from mcp_agent_mail.clients.setup.staged_file import FileBusy, FileNotWritable, staged_at
 from mcp_agent_mail.clients.setup.targets import (
     MAX_PROJECT_BYTES,
+    clear_left_name,
     look_at,
     missing_folders,
     remove,
@@ -86,14 +87,33 @@ def test_of_two_at_once_the_second_is_refused_and_the_first_ones_content_stands(
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
 
 
-def test_the_name_that_a_new_file_has_while_it_is_made_counts_as_none(tmp_path: Path) -> None:
+def test_the_name_that_a_new_file_has_while_it_is_made_is_cleared_and_no_check_does_so(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text("new")
     staged_at(path).hardlink_to(path)
 
+    with pytest.raises(FileNotWritable, match="several names"):
+        require_writable(look_at(path))
+    before = len(list(tmp_path.iterdir()))
+    clear_left_name(look_at(path))
     require_writable(look_at(path))
 
+    assert before == 2
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_another_second_name_is_the_persons_and_stays_as_does_what_is_no_name_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("new")
+    (tmp_path / "b.json").hardlink_to(path)
+    staged_at(path).write_text("half")
+
+    clear_left_name(look_at(path))
+    clear_left_name(look_at(tmp_path / "none.json"))
+
+    assert len(list(tmp_path.iterdir())) == 3
+    with pytest.raises(FileNotWritable, match="several names"):
+        require_writable(look_at(path))
 
 
 def test_what_is_no_plain_file_is_left_alone_at_once(tmp_path: Path) -> None:

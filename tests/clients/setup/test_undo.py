@@ -56,6 +56,21 @@ def test_what_a_kill_has_left_beside_a_file_goes(is_back: bool, kind: Kind, tmp_
     assert snapshot(home) == before
 
 
+def test_the_second_name_that_a_kill_has_left_of_a_new_file_is_none(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    wanted = made_up(home, "claude", KINDS[2])
+    before = snapshot(home)
+    for wish in wanted:
+        staged_at(wish.path).hardlink_to(wish.path)
+    journal = set_up(home, "claude")
+    for wish in wanted:
+        staged_at(wish.path).hardlink_to(wish.path)
+
+    assert undo(journal) == []
+
+    assert snapshot(home) == before
+
+
 def test_a_program_of_ours_that_somebody_changed_is_named_and_left(tmp_path: Path) -> None:
     home = tmp_path / "home"
     wanted = made_up(home, "cline", KINDS[0])

@@ -93,7 +93,7 @@ async def open_identity(
     async with Store(path, clock=clock) as store, Activity(store, clock=clock, interval_s=600) as activity:
         projects = ProjectService(store, places=ArchivePlaces(projects_path=folder / "projects"), identities=identities)
         tables = ResolvingTables(store, identities)
-        rules = AuthRules(auth=auth, operator_token=OPERATOR_TOKEN, needs_opening=True)
+        rules = AuthRules(auth=auth, operator_token=OPERATOR_TOKEN, bearer_must_open=True)
         new_names = NamingRules(enforcement=enforcement)
         identity = IdentityService(store, activity, rules=rules, new_names=new_names, clock=clock, choose=choose)
         yield IdentityHarness(

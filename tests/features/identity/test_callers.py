@@ -174,7 +174,7 @@ def test_the_rules_do_not_show_their_tokens() -> None:
 
 
 @pytest.mark.parametrize(
-    ("via", "in_arguments", "needs_opening", "ways"),
+    ("via", "in_arguments", "bearer_must_open", "ways"),
     [
         (
             "mcp",
@@ -193,9 +193,9 @@ def test_the_rules_do_not_show_their_tokens() -> None:
     ],
 )
 async def test_every_demand_for_a_token_names_the_ways_that_are_open_there(
-    via: Literal["mcp", "rpc"], in_arguments: bool, needs_opening: bool, ways: str
+    via: Literal["mcp", "rpc"], in_arguments: bool, bearer_must_open: bool, ways: str
 ) -> None:
-    rules = AuthRules(auth=AgentAuth.STRICT, needs_opening=needs_opening)
+    rules = AuthRules(auth=AgentAuth.STRICT, bearer_must_open=bearer_must_open)
     caller, _ = await resolve_caller(Credentials(via=via, in_arguments=in_arguments), rules, PROOFS)
 
     with pytest.raises(TokenMissing) as acting:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mcp_agent_mail.core.ids import WindowId
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.identity.token_agents import TokenAgents
@@ -75,14 +77,14 @@ def test_who_is_made_on_a_connection_that_is_anothers_alone_is_told_so() -> None
         project_id=blue.project_id,
         token_agents=TokenAgents(names=("BlueLake",)),
     )
-    made = Registered(agent=an_agent(2, "Redston"), is_verified=False, token="amt_2", like="RedStone")
+    made = Registered(agent=an_agent(2, "Redston"), is_verified=False, token="amt_2", like="RedStone", is_shut_out=True)
     known = Registered(agent=blue, is_verified=True, was=blue)
 
     told = show_registered(made, bound)["hint"]
 
     assert told.startswith("A new agent. Did you mean RedStone, who is here already? This connection acts as BlueLake")
     assert "hint" not in show_registered(known, bound)
-    assert "This connection" not in show_registered(made, OPEN)["hint"]
+    assert "This connection" not in show_registered(replace(made, is_shut_out=False), bound)["hint"]
 
 
 def test_who_came_from_a_window_is_told_the_name_that_the_window_gives() -> None:

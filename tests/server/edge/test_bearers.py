@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -314,8 +315,11 @@ async def test_while_the_issuer_is_away_its_tokens_get_503_and_a_time(tmp_path: 
     assert found.retry_after_s is not None
 
 
-async def test_a_jwt_whose_key_is_not_known_waits_and_counts_as_a_wrong_token(tmp_path: Path, clock: FakeClock) -> None:
+async def test_a_jwt_whose_key_is_not_known_is_refused_for_now_and_counts_as_a_wrong_token(
+    tmp_path: Path, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
     """One that cannot be told apart because there are no keys at all does not."""
+    caplog.set_level(logging.INFO, "mcp_agent_mail.http")
     said = {"HTTP_JWT_ALGORITHMS": "ES256", "HTTP_JWT_SECRET": ""}
     made_up = [signed(algorithm="ES256", key=new_key("ES256", 9), header={"kid": f"{number}"}) for number in range(2)]
     async with issuing(public(new_key("ES256"), kid="one")) as issuer:
@@ -329,6 +333,8 @@ async def test_a_jwt_whose_key_is_not_known_waits_and_counts_as_a_wrong_token(tm
 
     told = [(one.status, one.retry_after_s, one.may_be_wrong) for one in (*found, away) if isinstance(one, HttpRefusal)]
     assert told == [(401, None, False), (503, 60, True), (503, 5, False)]
+    words = [one.getMessage() for one in caplog.records if "for" in one.getMessage()]
+    assert words == ["a JWT is refused for 60 s: no key that is known has signed it"]
 
 
 def test_rules_do_not_show_their_tokens() -> None:

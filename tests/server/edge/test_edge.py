@@ -21,6 +21,7 @@ from tests.server.edge.asked_edge import (
     tool_call,
 )
 from tests.server.edge.standing_clock import StandingClock
+from tests.server.pages.browsers import serve_pages
 
 
 @pytest.fixture
@@ -205,6 +206,28 @@ async def test_a_page_that_is_not_granted_is_refused(origins: tuple[str, ...]) -
     assert (question.status_code, asked.status_code) == (403, 403)
     assert not any(name.startswith("access-control") for name in (*question.headers, *asked.headers))
     assert asked.headers.get("vary") == ("Origin" if origins else None)
+
+
+async def test_a_question_for_another_host_is_refused_whoever_asks() -> None:
+    async with asking(origins=(PAGE,)) as client:
+        question = await client.options("/mcp", headers={**QUESTION, "Host": "evil.example"})
+
+    assert question.status_code == 403
+
+
+async def test_a_token_that_is_shown_counts_before_the_cookie_of_a_page(tmp_path: Path) -> None:
+    locked = {"HTTP_BEARER_TOKEN": SERVER, "HTTP_ALLOW_LOCALHOST_UNAUTHENTICATED": "false"}
+    async with serve_pages(tmp_path, **locked, HTTP_RATE_LIMIT_ENABLED="false") as served:
+        readers = (await served.call("create_issued_token", expires="1d", role="reader"))["token"]
+        browser = served.browser()
+        await browser.sign_in()
+        by_cookie = await browser.get("/mail")
+        with_wrong = await browser.get("/mail", **bearer("wrong"))
+        with_readers = await browser.get("/mail", **bearer(readers))
+
+    assert (by_cookie.status_code, "<span>Human</span>" in by_cookie.text) == (200, True)
+    assert (with_wrong.status_code, "<span>Human</span>" in with_wrong.text) == (401, False)
+    assert (with_readers.status_code, "<span>reader</span>" in with_readers.text) == (200, True)
 
 
 # Proxies

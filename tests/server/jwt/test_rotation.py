@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.server.jwt.proofs import IssuerAway, JwtReason, JwtRefused, KeyUnknown
+from mcp_agent_mail.server.jwt.proofs import JwtReason, JwtRefused, KeysPending, KeyUnknown
 from mcp_agent_mail.server.jwt.verifier import JwtVerifier, jwt_verifier
 from tests.core.machine import Machine
 from tests.server.jwt.issuing import (
@@ -59,7 +59,7 @@ async def outcome(verifier: JwtVerifier, text: str) -> str:
         await verifier.verify(text)
     except JwtRefused as refused:
         return refused.reason.value
-    except IssuerAway:
+    except KeysPending:
         return "away"
     return "good"
 

@@ -63,6 +63,7 @@ async def test_what_is_no_refusal_of_ours_stays_as_it_is() -> None:
     for send in (plain[1], refusing_over_mcp(through[1])):
         await send_value(send, 200, {"detail": "Of a result."})
         await send_value(send, 404, error)
+        await send_value(send, 404, {"detail": "No.", "jsonrpc": "2.0", "id": 1, "result": {}})
         await send_value(send, 401, {"error": {"type": "AUTHENTICATION_REQUIRED"}})
         await send_json(send, 400, b"[1]")
         await send_json(send, 405, b"")

@@ -198,6 +198,19 @@ def test_what_somebody_put_in_a_place_meanwhile_is_not_written_over(tmp_path: Pa
     assert _found(root) == WHOLE
 
 
+def test_a_link_that_is_put_on_the_way_meanwhile_is_not_followed(tmp_path: Path) -> None:
+    root = _prepared(tmp_path / "store")
+
+    def lead_away(at: FailPoint) -> None:
+        if at is FailPoint.SWAP_KEPT and not (root / "restoring").is_symlink():
+            (root / "restoring").rename(tmp_path / "elsewhere")
+            (root / "restoring").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(SwapUnfinished, match="restoring"):
+        swap(places_in(root), moves_in(root), fault_hook=lead_away)
+    assert journal_in(root).exists()
+
+
 def test_what_only_left_leaves_once_whatever_comes_to_its_place_since(tmp_path: Path) -> None:
     root, log, left = _prepared(tmp_path), tmp_path / "mail.sqlite3-wal", [2]
 

@@ -12,7 +12,7 @@ from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, WireError
 from mcp_agent_mail.cli.gateway.busy_server import is_alive, is_busy
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Stranger, Unreachable
-from mcp_agent_mail.cli.gateway.known_owner import known_owner
+from mcp_agent_mail.cli.gateway.known_owner import owner_with_address
 from mcp_agent_mail.cli.gateway.port import server_at
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json, time_of
@@ -56,7 +56,7 @@ def status_report(context: CliContext) -> Report:
     """`status` is the server's own (ok, degraded, error), or busy, refusing, stopped, starting, unreachable, absent,
     lost (all of the store but its database), damaged (a server says that it is well, and its database is not).
     """
-    owner = known_owner(context)
+    owner = owner_with_address(context)
     url = context.named_url() or (owner.url if owner else None)
     report: Report = {
         "running": False,

@@ -10,7 +10,7 @@ import typer
 
 from mcp_agent_mail.cli.context import CliContext, load_context, read_settings
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, tell_error
-from mcp_agent_mail.cli.gateway.known_owner import known_owner
+from mcp_agent_mail.cli.gateway.known_owner import owner_with_address
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import Column, ExactFlag, JsonFlag, Row, at, print_fields, print_json, print_rows
@@ -143,7 +143,7 @@ def postal(
     78 bad configuration.
     """
     context = load_context()
-    if (owner := known_owner(context)) is not None and owner.url is not None:
+    if (owner := owner_with_address(context)) is not None and owner.url is not None:
         return _beside(context, port)
     loaded = read_settings(overrides={"POSTAL_ENABLED": "true", "POSTAL_PORT": port or _USUAL_PORT})
     for notice in loaded.notices:

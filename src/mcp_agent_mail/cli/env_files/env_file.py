@@ -9,7 +9,14 @@ from pathlib import Path
 
 from mcp_agent_mail.cli.context import bad_settings
 from mcp_agent_mail.clients.setup.staged_file import FileNotWritable, staged_alone, staged_at
-from mcp_agent_mail.clients.setup.targets import FileChanged, Target, look_at, replace, require_writable
+from mcp_agent_mail.clients.setup.targets import (
+    FileChanged,
+    Target,
+    clear_left_name,
+    look_at,
+    replace,
+    require_writable,
+)
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.core.file_sync import sync_path
@@ -100,6 +107,7 @@ def _set_value(path: Path, name: str, value: str) -> EditedText | None:
     target = look_at(path)
     if target.content is None:
         return None
+    clear_left_name(target)
     require_writable(target)
     edit = with_value(_text(target), name, value)
     content = edit.text.encode()

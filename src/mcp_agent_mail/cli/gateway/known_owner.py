@@ -17,12 +17,17 @@ if TYPE_CHECKING:
 NAME_IT = "If it is a server, say where it listens: set AGENT_MAIL_URL."
 
 
-def known_owner(context: CliContext) -> Owner | None:
+def owner_with_address(context: CliContext) -> Owner | None:
     """As `CliContext.owner`, with the address of a server that had not noted it yet. Only who has the store notes one
     beside its lock, so that no other server is taken for it; no token is sent before.
     """
     owner = context.owner()
     if owner is None or owner.url is not None or owner.pid == os.getpid():
         return owner
-    is_alive(Server(url=context.settings_url()))
+    _send_first_request(context.settings_url())
     return context.owner()
+
+
+def _send_first_request(url: str) -> None:
+    """What is there, if anything, is asked whether it lives: a server has noted its address before it answers."""
+    is_alive(Server(url=url))

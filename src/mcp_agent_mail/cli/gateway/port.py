@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.gateway.http import ANSWER_TIMEOUT_S, HttpGateway, Server, Unreachable
-from mcp_agent_mail.cli.gateway.known_owner import NAME_IT, known_owner
+from mcp_agent_mail.cli.gateway.known_owner import NAME_IT, owner_with_address
 from mcp_agent_mail.cli.gateway.place import FolderGateway
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.escaping import visible
@@ -83,7 +83,7 @@ def find_server(context: CliContext) -> Server | None:
     named_url = context.named_url()
     if named_url is not None:
         return server_at(named_url, context)
-    owner = known_owner(context)
+    owner = owner_with_address(context)
     if owner is None or owner.url is None:
         return None
     server = server_at(owner.url, context)

@@ -9,7 +9,7 @@ from mcp_agent_mail.bootstrap.doors import door_places
 from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.gateway.http import HttpGateway
-from mcp_agent_mail.cli.gateway.known_owner import known_owner
+from mcp_agent_mail.cli.gateway.known_owner import owner_with_address
 from mcp_agent_mail.cli.gateway.port import server_at
 from mcp_agent_mail.cli.offline.store_lock import told_without_room
 from mcp_agent_mail.core.clock import system_clock
@@ -51,7 +51,7 @@ def check_around(context: CliContext, progress: Progress = lambda _done, _total:
 
 def _doors(context: CliContext) -> list[JsonObject]:
     """As the server has them, else as a start would."""
-    if (owner := known_owner(context)) is not None and owner.url is not None:
+    if (owner := owner_with_address(context)) is not None and owner.url is not None:
         gateway = HttpGateway(server_at(owner.url, context), answer_timeout_s=_ANSWER_TIMEOUT_S)
         with suppress(AgentMailError), closing(gateway):
             doors: list[JsonObject] = gateway.call("list_doors", {})
@@ -80,7 +80,7 @@ def _doors_in_words(doors: Sequence[JsonObject]) -> str:
 
 
 def _ask_owner(context: CliContext) -> ServerAnswer | None:
-    owner = known_owner(context)
+    owner = owner_with_address(context)
     if owner is None:
         return None
     if owner.url is None:

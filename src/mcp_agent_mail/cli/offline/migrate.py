@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcp_agent_mail.cli.context import CliContext
-from mcp_agent_mail.cli.gateway.known_owner import known_owner
+from mcp_agent_mail.cli.gateway.known_owner import owner_with_address
 from mcp_agent_mail.cli.offline.store_lock import lone_owner
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.engine.migrate import OlderStore, migrate, require_same, shipped_migrations
@@ -17,7 +17,7 @@ def migrate_offline(context: CliContext) -> dict[str, Any]:
     """Migrate the store if it has an older schema, and tell whether it had. Raises StoreOccupied while another command
     owns the store, StoreRefused for one that is none of ours or a newer version's.
     """
-    owner = known_owner(context)
+    owner = owner_with_address(context)
     if owner is not None and owner.url is not None:
         require_same(context.settings.database_path)
         return _told(context, is_migrated=False)

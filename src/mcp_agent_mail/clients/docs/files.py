@@ -16,7 +16,7 @@ from pathlib import Path
 from mcp_agent_mail.clients.docs.block import between, insert, remove
 from mcp_agent_mail.clients.setup import targets
 from mcp_agent_mail.clients.setup.staged_file import FileNotWritable
-from mcp_agent_mail.clients.setup.targets import Target, look_at, missing_folders, require_writable
+from mcp_agent_mail.clients.setup.targets import Target, clear_left_name, look_at, missing_folders, require_writable
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.core.plain_files import UnfitFile, real_path
@@ -130,10 +130,13 @@ def _way(real: str, *, removes: bool) -> str:
 
 
 def _plan(path: Path, *, removes: bool, within: Path | None) -> _Edit:
-    """Changes nothing. Raises FileNotWritable, and UnfitDocument and its like for what the file holds."""
+    """Changes nothing, but a name that a kill has left goes. Raises FileNotWritable, and UnfitDocument and its like
+    for what the file holds.
+    """
     target = look_at(path, within=within)
     edit = _edit_of(target, removes=removes)
     if edit.outcome is not InsertOutcome.UNCHANGED:
+        clear_left_name(target)
         require_writable(target)
         if missing := missing_folders(target):
             hint = f"Make it first, if you mean it: mkdir -p {shlex.quote(str(missing[-1]))}"

@@ -15,6 +15,7 @@ from mcp_agent_mail.clients.setup.journal import Journal, Record, digest, make_f
 from mcp_agent_mail.clients.setup.staged_file import FileNotWritable
 from mcp_agent_mail.clients.setup.targets import (
     Target,
+    clear_left_name,
     look_at,
     missing_folders,
     replace,
@@ -75,7 +76,7 @@ class Plan:
 
 
 def make_plan(wishes: Iterable[FileWish], *, project: Path | None) -> Plan:
-    """What to do for the wishes, in their order. Changes nothing."""
+    """What to do for the wishes, in their order. Changes nothing, but a name that a kill has left goes."""
     plan = Plan()
     for path, wanted in _by_path(wishes).items():
         clients = list(dict.fromkeys(wish.client for wish in wanted))
@@ -86,6 +87,7 @@ def make_plan(wishes: Iterable[FileWish], *, project: Path | None) -> Plan:
             if after == target.content and mode is None:
                 plan.settled.append(path)
                 continue
+            clear_left_name(target)
             require_writable(target)
         except (UnfitText, FileNotWritable) as unfit:
             plan.left_alone.append(left_alone(path, clients, unfit))

@@ -14,6 +14,7 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from enum import StrEnum
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Conflict
@@ -25,6 +26,15 @@ PATIENCE_S = 10.0
 _POLL_S = 0.01
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOUND = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+
+
+class _Lock(StrEnum):
+    """Whose the lock on a file is once we have tried to take it."""
+
+    OURS = "ours"
+    ANOTHERS = "another's"
+    UNKNOWN = "unknown"
+    """The file system knows none."""
 
 
 class FileNotWritable(Conflict):
@@ -70,7 +80,7 @@ def _taken(staged: Path, until: float) -> int:
         with suppress(FileExistsError):
             descriptor = os.open(staged, _NEW, 0o600)
             # Somebody may have taken it for a rest since.
-            if _is_locked_by(descriptor) is not False and _is_at(descriptor, staged):
+            if _try_lock(descriptor) is not _Lock.ANOTHERS and _is_at(descriptor, staged):
                 return descriptor
             os.close(descriptor)
         try:
@@ -97,7 +107,7 @@ def _remove_unless_held(staged: Path) -> None:
     except PermissionError as closed:
         raise _busy(staged) from closed
     try:
-        if not _is_locked_by(descriptor):
+        if _try_lock(descriptor) is not _Lock.OURS:
             raise _busy(staged)
         if _is_at(descriptor, staged):
             staged.unlink()
@@ -105,15 +115,15 @@ def _remove_unless_held(staged: Path) -> None:
         os.close(descriptor)
 
 
-def _is_locked_by(descriptor: int) -> bool | None:
-    """Have we the lock now? None where the file system knows none."""
+def _try_lock(descriptor: int) -> _Lock:
+    """Take the lock if nobody has it; it ends with the descriptor."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return False
+        return _Lock.ANOTHERS
     except OSError:
-        return None
-    return True
+        return _Lock.UNKNOWN
+    return _Lock.OURS
 
 
 def _is_at(descriptor: int, staged: Path) -> bool:

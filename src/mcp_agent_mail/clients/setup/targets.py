@@ -75,30 +75,32 @@ def _require_fit(path: Path, real: Path, within: Path | None, *, follows: bool) 
         raise FileNotWritable(f"it is a link to {real}, where nothing is")
 
 
+def clear_left_name(target: Target) -> None:
+    """The second name that a new file has while it is being made goes, where a kill has left it; one that is being made
+    is waited for, as `replace` waits. Before `require_writable`, which counts names. Raises FileNotWritable (FileBusy)
+    and OSError.
+    """
+    with suppress(FileNotFoundError):
+        if target.real.stat().st_nlink > 1 and staged_at(target.real).samefile(target.real):
+            with staged_alone(target.real):
+                pass
+
+
 def require_writable(target: Target) -> None:
-    """Raises FileNotWritable for a file that is read-only, has several names, or lies where nothing can be written. One
-    that is being made is waited for, as `replace` waits.
+    """Raises FileNotWritable for a file that is read-only, has several names, or lies where nothing can be written.
+    Changes nothing.
     """
     if target.mode is not None and not (target.mode & 0o222 and os.access(target.real, os.W_OK)):
         is_closed = not target.mode & 0o222 and os.geteuid() in (0, target.real.stat().st_uid)
         hint = f"Make it writable if you mean it: chmod u+w {shlex.quote(str(target.real))}" if is_closed else ""
         raise FileNotWritable("it is read-only", hint=hint)
-    if target.mode is not None and _has_other_names(target.real):
+    if target.mode is not None and target.real.stat().st_nlink > 1:
         raise FileNotWritable("it has several names (hard links), which a write would part")
     folder = target.real.parent
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     if not folder.is_dir() or not folder.stat().st_mode & 0o222 or not os.access(folder, os.W_OK | os.X_OK):
         raise FileNotWritable(f"nothing can be written in {folder}")
-
-
-def _has_other_names(real: Path) -> bool:
-    """Beside the one that a new file has while it is being made, or kept where that was killed."""
-    with suppress(FileNotFoundError):
-        if real.stat().st_nlink > 1 and staged_at(real).samefile(real):
-            with staged_alone(real):
-                pass
-    return real.stat().st_nlink > 1
 
 
 def _absent(path: Path, real: Path) -> Target:

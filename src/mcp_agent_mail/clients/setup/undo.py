@@ -13,7 +13,7 @@ from mcp_agent_mail.clients.setup.journal import Journal, Record, digest
 from mcp_agent_mail.clients.setup.places import is_known
 from mcp_agent_mail.clients.setup.plan import FileChange, LeftAlone, Plan, each, follows_links, left_alone
 from mcp_agent_mail.clients.setup.staged_file import FileNotWritable, remove_left
-from mcp_agent_mail.clients.setup.targets import Target, look_at, remove, replace, require_writable
+from mcp_agent_mail.clients.setup.targets import Target, clear_left_name, look_at, remove, replace, require_writable
 from mcp_agent_mail.clients.setup.wishes import FileWish, Scope
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 
@@ -40,6 +40,7 @@ def make_undo_plan(journal: Journal, *, clients: Sequence[str], project: Path | 
             target = look_at(record.path, within=project, follows=follows_links(going))
             change = FileChange(target=target, after=_before_us(record, target, going), wishes=going, mode=record.mode)
             if change.after != target.content:
+                clear_left_name(target)
                 require_writable(target)
             plan.left_alone += _left_in(change, record)
         except (UnfitText, FileNotWritable) as unfit:

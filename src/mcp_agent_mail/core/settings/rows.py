@@ -134,6 +134,13 @@ _HTTP = (
         does="Log a line per request, never a body.",
         group="HTTP",
     ),
+    Row(
+        name="WEB_ENABLED",
+        kind=kinds.BOOL,
+        default="true",
+        does="Serve the pages for people at /mail.",
+        group="HTTP",
+    ),
 )
 
 _CALLERS = (

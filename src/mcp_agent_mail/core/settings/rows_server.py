@@ -148,13 +148,6 @@ SURFACE_ROWS = (
         group="Tools and formats",
     ),
     Row(
-        name="WEB_ENABLED",
-        kind=kinds.BOOL,
-        default="true",
-        does="Serve the pages for people at /mail.",
-        group="HTTP",
-    ),
-    Row(
         name="CUSTOM_TOOLS",
         kind=ENTRY_POINTS,
         default="",

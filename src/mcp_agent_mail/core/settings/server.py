@@ -48,6 +48,7 @@ class Settings:
     http_path: str
     http_allowed_hosts: tuple[str, ...]
     http_request_log_enabled: bool
+    web_enabled: bool
     http_public_url: str | None
     http_trusted_proxies: tuple[str, ...] | None
     http_max_connections: int
@@ -148,7 +149,6 @@ class Settings:
     tools_filter_mode: str
     tools_filter_clusters: tuple[str, ...] | None
     tools_filter_tools: tuple[str, ...] | None
-    web_enabled: bool
     custom_tools: tuple[str, ...] | None
     claims_enabled: bool
     mcp_agent_mail_output_format: str

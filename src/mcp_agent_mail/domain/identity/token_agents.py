@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import listed
+from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.identity.names import name_key
 
 _SHOWN = 3
@@ -25,12 +26,14 @@ class AmbiguousClaim:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenAgents:
     """The agents that the token which let a caller in is for, in the token's words; none where its agent is gone.
+    `issued_to` is the one of a token that this server has issued.
 
     Who comes with one is nobody else at its word, whatever AGENT_AUTH says.
     """
 
     names: tuple[str, ...]
     ambiguous: tuple[AmbiguousClaim, ...] = ()
+    issued_to: AgentId | None = None
 
     def why(self, name: str | None = None) -> str:
         """Why it does not prove the agent of this name, or any agent at all: a sentence."""
@@ -56,14 +59,12 @@ class TokenAgents:
         return f"{do} as {_shown(self.names, 'or')}, or come with a token {wanted}."
 
     def shut_out(self, name: str) -> str:
-        """What is told of the token of an agent that just became one: empty where what let the caller in is for it,
-        too.
+        """What is told of the token of an agent that just became one, and is none of these: it may have the name of
+        one.
         """
-        if any(name_key(one.partition("@")[0]) == name_key(name) for one in self.names):
-            return ""
         return (
-            f"This connection acts as {_shown(self.names)} alone: {name}'s registration_token counts for nothing on "
-            f"it. {name} needs a connection whose bearer proves no other agent."
+            f"This connection acts as {_shown(self.names)} alone: the new {name}'s registration_token counts for "
+            f"nothing on it. The new {name} needs a connection whose bearer proves no other agent."
         )
 
     def may_mean(self, name: str) -> bool:

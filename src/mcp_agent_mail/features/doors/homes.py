@@ -56,12 +56,13 @@ class Homes:
         """The key of the project that the caller's mail is in."""
         return (caller and caller.project_key) or self._project_key
 
-    def find(self, view: View, key: str, *, comes: bool = False) -> Project | None:
+    def find(self, view: View, key: str, *, makes_known: bool = False) -> Project | None:
         """The project of what `key_of` gave: see `find_home`. Raises NoDoorsProject for that of the setting, and
-        WrongToken where what let the caller in is for agents of other projects. Who `comes` is made known by the call.
+        WrongToken where what let the caller in is for agents of other projects. A call that
+        `makes_known` who comes may be the first of its agent there.
         """
         project = find_facades_project(view, key) if key == self._project_key else find_home(view, key)
-        require_own_project(view, project, key, comes=comes)
+        require_own_project(view, project, key, makes_known=makes_known)
         return project
 
     async def warn_of_none(self) -> None:
@@ -81,7 +82,7 @@ class Homes:
         key, supplies = self.key_of(caller), draw_supplies(self.rule, None)
 
         def with_what_is_there(tx: Tx) -> T:
-            project = self.find(tx, key, comes=True)
+            project = self.find(tx, key, makes_known=True)
             if project is None:
                 raise MissingNames
             return unit(tx, require_writable(project), supplies)
@@ -109,7 +110,7 @@ class Homes:
         names is a directory that is there: raises what `ProjectService.require_directory` does.
         """
         key = self.key_of(caller)
-        project = await self._store.read(lambda view: self.find(view, key, comes=True))
+        project = await self._store.read(lambda view: self.find(view, key, makes_known=True))
         if project is None:
             if key != self._project_key:
                 await self._projects.require_directory(key)

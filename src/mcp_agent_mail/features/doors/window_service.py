@@ -22,7 +22,7 @@ from mcp_agent_mail.features.doors.names import NameSupplies, find_agent, free_f
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService
 from mcp_agent_mail.features.doors.told_names import Tells, listed, tells_who_looks
-from mcp_agent_mail.features.identity.door_callers import is_unspoken, only_own, require_unbound
+from mcp_agent_mail.features.identity.door_callers import covered_agents, is_unspoken, require_unbound
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.store.database import Store
@@ -283,7 +283,7 @@ def _look(
 
 
 def _to_sweep(view: View, owned: Sequence[OwnedMailbox]) -> list[OwnedMailbox]:
-    own = only_own(view, [one.agent_id for one in owned])
+    own = covered_agents(view, [one.agent_id for one in owned])
     return [one for one in owned if one.agent_id in own]
 
 

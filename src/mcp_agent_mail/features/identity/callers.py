@@ -48,13 +48,13 @@ class Proofs:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthRules:
     """How this server tells callers apart. `operator_token` is made at each start, for `am` on this machine. Where
-    `needs_opening`, as with a token of its own or with JWTs, a bearer token has to open the server: an agent's own goes
-    beside it.
+    `bearer_must_open`, as with a token of its own or with JWTs, a bearer token has to open the server: an agent's own
+    goes beside it.
     """
 
     auth: AgentAuth
     operator_token: str | None = field(repr=False, default=None)
-    needs_opening: bool = False
+    bearer_must_open: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ async def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Pro
         token_ways=TokenWays(
             in_arguments=credentials.in_arguments,
             beside_tools=credentials.via == "mcp" and not credentials.in_arguments,
-            as_bearer=not rules.needs_opening,
+            as_bearer=not rules.bearer_must_open,
         ),
         is_remote=credentials.is_remote,
         is_over_mcp=credentials.via == "mcp",
@@ -133,7 +133,7 @@ async def _brought(credentials: Credentials, proofs: Proofs) -> tuple[Sequence[A
     if credentials.issued_to is not None:
         issued_to = await proofs.find_agent_by_id(credentials.issued_to)
         agents = () if issued_to is None else (issued_to,)
-        return agents, TokenAgents(names=tuple(agent.name for agent in agents))
+        return agents, TokenAgents(names=tuple(agent.name for agent in agents), issued_to=credentials.issued_to)
     if credentials.claimed_agents:
         claimed = await proofs.find_claimed(credentials.claimed_agents, credentials.named_project)
         return claimed.agents, TokenAgents(names=credentials.claimed_agents, ambiguous=tuple(claimed.ambiguous))

@@ -10,9 +10,10 @@ from mcp_agent_mail.core.tools import Credentials, find_credentials
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.doors.names import Door, OtherWay, WireName, require_to_speak, second_name
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind, WrongToken
+from mcp_agent_mail.domain.identity.claimed_names import ClaimedName
 from mcp_agent_mail.domain.identity.names import has_names_form
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.projects.lookup import find_project
+from mcp_agent_mail.features.identity.claimed_names import is_in_project, is_named
 from mcp_agent_mail.store.transaction import View
 
 _MADE_BY_DOORS = frozenset(Door)
@@ -73,20 +74,20 @@ def require_unbound(view: View, agent: Agent) -> None:
     anew. Raises WrongToken.
     """
     credentials = _confined()
-    if credentials is not None and not _is_for(view, credentials, agent):
+    if credentials is not None and not _covers_agent(view, credentials, agent):
         raise WrongToken(
             f"The token given is another agent's than {agent.name}'s.",
             hint="Speak as that agent, or come with a token that is no agent's.",
         )
 
 
-def require_own_project(view: View, project: Project | None, key: str, *, comes: bool) -> None:
+def require_own_project(view: View, project: Project | None, key: str, *, makes_known: bool) -> None:
     """Such a token asks nothing of another project than its agents', also where no agent is named: neither to look nor
-    to tidy up. `project` is that of `key`, None where there is none yet; who `comes` is made known there by this call.
-    Raises WrongToken, which does not tell whether there is one.
+    to tidy up. `project` is that of `key`, None where there is none yet; a call that `makes_known` who comes may be the
+    first of its agent there. Raises WrongToken, which does not tell whether there is one.
     """
     credentials = _confined()
-    if credentials is not None and not _is_of(view, credentials, project, key, comes=comes):
+    if credentials is not None and not _covers_project(view, credentials, project, key, makes_known=makes_known):
         raise WrongToken(
             "The token given proves no agent of this project.",
             hint="Ask in the project of the token's own agent, which a JWT names as Name@project, or come with a token "
@@ -94,13 +95,15 @@ def require_own_project(view: View, project: Project | None, key: str, *, comes:
         )
 
 
-def only_own(view: View, agents: Iterable[AgentId]) -> frozenset[AgentId]:
-    """Those of these agents that whoever calls may put aside unnamed: such a token's own, else all of them."""
+def covered_agents(view: View, agents: Iterable[AgentId]) -> frozenset[AgentId]:
+    """Those of these agents that what let the caller in covers, and that may be put aside unnamed: such a token covers
+    its own, everything else all of them.
+    """
     credentials = _confined()
     if credentials is None:
         return frozenset(agents)
     found = [agent for agent_id in agents if (agent := view.agents.find(agent_id)) is not None]
-    return frozenset(agent.id for agent in found if _is_for(view, credentials, agent))
+    return frozenset(agent.id for agent in found if _covers_agent(view, credentials, agent))
 
 
 def _confined() -> Credentials | None:
@@ -110,44 +113,32 @@ def _confined() -> Credentials | None:
     return credentials if is_confined else None
 
 
-def _is_for(view: View, credentials: Credentials, agent: Agent) -> bool:
+def _covers_agent(view: View, credentials: Credentials, agent: Agent) -> bool:
     named = credentials.claimed_agents
-    is_named = not named or any(_names(view, text, agent) for text in named)
-    return is_named and credentials.issued_to in (None, agent.id)
+    is_for_it = not named or any(is_named(view, ClaimedName.parse(text), agent) for text in named)
+    return is_for_it and credentials.issued_to in (None, agent.id)
 
 
-def _is_of(view: View, credentials: Credentials, project: Project | None, key: str, *, comes: bool) -> bool:
+def _covers_project(
+    view: View, credentials: Credentials, project: Project | None, key: str, *, makes_known: bool
+) -> bool:
     if credentials.issued_to is None:
-        return any(_is_named_in(view, text, project, key, comes=comes) for text in credentials.claimed_agents)
+        named = map(ClaimedName.parse, credentials.claimed_agents)
+        return any(_names_project(view, one, project, key, makes_known=makes_known) for one in named)
     agent = view.agents.find(credentials.issued_to)
     return agent is not None and project is not None and agent.project_id == project.id
 
 
-def _is_named_in(view: View, text: str, project: Project | None, key: str, *, comes: bool) -> bool:
+def _names_project(view: View, claimed: ClaimedName, project: Project | None, key: str, *, makes_known: bool) -> bool:
     """`Name@project` is of that project, which may be made by this very call; a bare name of that of the one agent that
     has it, and where nobody has it of whichever it comes to first: till then it looks at none.
     """
-    name, separator, own_key = text.strip().partition("@")
-    if separator and project is None:
-        return own_key.strip() == key
-    if separator:
-        own = find_project(view, own_key)
-        return own is not None and project is not None and own.id == project.id
-    agents = view.agents.find_everywhere(name.strip())
+    if claimed.project_key is not None:
+        return claimed.project_key == key if project is None else is_in_project(view, claimed, project.id)
+    agents = view.agents.find_everywhere(claimed.name)
     if not agents:
-        return comes and has_names_form(name.strip())
+        return makes_known and has_names_form(claimed.name)
     return len(agents) == 1 and project is not None and agents[0].project_id == project.id
-
-
-def _names(view: View, text: str, agent: Agent) -> bool:
-    """`Name@project` names the one of that project; a bare name the one agent that has it."""
-    name, separator, key = text.strip().partition("@")
-    if name.strip().casefold() != agent.name.casefold():
-        return False
-    if separator:
-        project = find_project(view, key)
-        return project is not None and project.id == agent.project_id
-    return len(view.agents.find_everywhere(agent.name)) == 1
 
 
 def _other_way(view: View, door: Door, known: WireName) -> OtherWay:

@@ -9,6 +9,7 @@ from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.admission import JoinCode
+from mcp_agent_mail.domain.identity.claimed_names import ClaimedName
 from mcp_agent_mail.domain.identity.token_agents import AmbiguousClaim
 from mcp_agent_mail.features.identity.callers import JwtAgents, Proofs
 from mcp_agent_mail.features.identity.door_callers import is_mailbox
@@ -94,13 +95,13 @@ def claimed_agents(view: View, texts: Sequence[str], project_key: str | None = N
 
 def _meant_by(view: View, text: str) -> list[Agent]:
     """Several only of a name without a project."""
-    name, separator, key = text.strip().partition("@")
-    if separator:
-        project = find_project(view, key)
-        named = None if project is None else view.agents.find_by_name(project.id, name)
-        candidates = [] if named is None else [named]
+    claimed = ClaimedName.parse(text)
+    if claimed.project_key is None:
+        candidates = view.agents.find_everywhere(claimed.name)
     else:
-        candidates = view.agents.find_everywhere(name)
+        project = find_project(view, claimed.project_key)
+        named = None if project is None else view.agents.find_by_name(project.id, claimed.name)
+        candidates = [] if named is None else [named]
     return [one for one in candidates if one.kind is AgentKind.AGENT and not is_mailbox(one)]
 
 

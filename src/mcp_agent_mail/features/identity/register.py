@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.ids import AgentId, ProjectId, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, ContactPolicy, NewAgent
-from mcp_agent_mail.domain.identity.caller import Caller, TokenMissing, WrongToken, require_to_act
+from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, TokenMissing, WrongToken, require_to_act
 from mcp_agent_mail.domain.identity.names import (
     NameEnforcement,
     first_free,
@@ -22,6 +22,7 @@ from mcp_agent_mail.domain.identity.windows import Window
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import require_not_put_away
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, add_agent, claim_agent
+from mcp_agent_mail.features.identity.claimed_names import may_act_beside
 from mcp_agent_mail.features.identity.door_callers import is_mailbox, require_own_program
 from mcp_agent_mail.features.identity.lookup import find_agent, find_current, is_left_name
 from mcp_agent_mail.features.identity.windows import WindowUse, find_live, keep_window
@@ -59,7 +60,8 @@ class Registered:
     """`token` at creation only; `requested_name` when the name given was not taken as it was.
 
     `was` is the agent as it stood when it came back; `free_name` is for whoever took its name without proof, and may
-    not have meant it. `like` is the agent that a new name may be a slip of.
+    not have meant it. `like` is the agent that a new name may be a slip of. `is_shut_out`: its token counts for nothing
+    on the connection that it was registered on, which is for other agents alone.
     """
 
     agent: Agent
@@ -70,6 +72,7 @@ class Registered:
     was: Agent | None = None
     free_name: str | None = None
     like: str | None = None
+    is_shut_out: bool = False
 
 
 def register(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -> Registered:
@@ -108,7 +111,14 @@ def register(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -
         )
     else:
         registered = _claim(tx, admission_request, known, wanted, supplies)
+    registered = replace(registered, is_shut_out=_is_shut_out(tx, caller, registered))
     return _in_window(tx, caller, registered, supplies, was_named=wanted.name is not None or own is not None)
+
+
+def _is_shut_out(tx: Tx, caller: Caller, registered: Registered) -> bool:
+    if registered.token is None or caller.token_agents is None or caller.kind is not CallerKind.AGENT:
+        return False
+    return not may_act_beside(tx, caller.token_agents, registered.agent)
 
 
 def _take_left_name(tx: Tx, project_id: ProjectId, name: str) -> None:
@@ -171,6 +181,7 @@ def create_identity(tx: Tx, caller: Caller, wanted: Registration, supplies: Supp
         registered = _create(tx, admission_request, name, wanted, supplies)
     else:
         registered = _claim(tx, admission_request, unclaimed, wanted, supplies)
+    registered = replace(registered, is_shut_out=_is_shut_out(tx, caller, registered))
     return _in_window(tx, caller, registered, supplies, was_named=True)
 
 

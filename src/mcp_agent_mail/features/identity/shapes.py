@@ -8,7 +8,7 @@ from mcp_agent_mail.core.clock import iso, iso_or_none
 from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller
 from mcp_agent_mail.domain.presence import Presence
 from mcp_agent_mail.features.identity.register import Registered
 
@@ -87,8 +87,7 @@ def _doubts(registered: Registered, caller: Caller) -> Iterator[str]:
         yield f"{name} was registered before. Not you? {registered.free_name} is free."
     if registered.like is not None:
         yield f"A new agent. Did you mean {registered.like}, who is here already?"
-    is_bound = caller.kind is CallerKind.AGENT and caller.agent_id != registered.agent.id
-    if registered.token is not None and caller.token_agents is not None and is_bound:
+    if registered.is_shut_out and caller.token_agents is not None:
         yield caller.token_agents.shut_out(name)
 
 

@@ -21,7 +21,7 @@ from mcp_agent_mail.domain.identity.web_sessions import OpenedBy
 from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
 from mcp_agent_mail.server.edge.rates import address_payer, token_payer
 from mcp_agent_mail.server.identity import Headers, bearer_token
-from mcp_agent_mail.server.jwt.proofs import IssuerAway, JwtRefused, KeyUnknown, NoJwt
+from mcp_agent_mail.server.jwt.proofs import IssuerAway, JwtRefused, KeysPending, KeyUnknown, NoJwt
 
 if TYPE_CHECKING:
     from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
@@ -160,10 +160,10 @@ class Bearers:
         except NoJwt:
             return None
         except IssuerAway as away:
-            is_unknown = isinstance(away, KeyUnknown)
-            if is_unknown:
-                logger.info("a JWT waits: its key is not known")
-            return HttpRefusal(status=503, detail=away.text, retry_after_s=away.retry_after_s, may_be_wrong=is_unknown)
+            return _for_now(away, may_be_wrong=False)
+        except KeyUnknown as unknown:
+            logger.info("a JWT is refused for %d s: no key that is known has signed it", unknown.retry_after_s)
+            return _for_now(unknown, may_be_wrong=True)
         except JwtRefused as refused:
             logger.info("%s", refused)
             return self._refusal(_WRONG, is_wrong=True)
@@ -190,6 +190,10 @@ class Bearers:
         joined = b", " if b" " in self._rules.challenge else b" "
         error = joined + b'error="invalid_token"' if is_wrong else b""
         return HttpRefusal(status=401, detail=detail, headers=((b"www-authenticate", self._rules.challenge + error),))
+
+
+def _for_now(pending: KeysPending, *, may_be_wrong: bool) -> HttpRefusal:
+    return HttpRefusal(status=503, detail=pending.text, retry_after_s=pending.retry_after_s, may_be_wrong=may_be_wrong)
 
 
 def _words_of(given: str) -> str:

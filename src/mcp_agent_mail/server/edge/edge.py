@@ -71,7 +71,7 @@ class Edge:
 
     async def admit(self, scope: Scope, headers: Headers, rule: PathRule, send: Send) -> Admitted | None:
         """None where the request was answered here: refused, or a browser's question."""
-        if self._is_question(scope, headers, rule) and self._check_source(scope, headers, rule) is None:
+        if self._is_granted_preflight(scope, headers, rule) and self._check_source(scope, headers, rule) is None:
             self.charge(address_payer(self.address(scope)), RateClass.OTHERS)
             await answer_preflight(send)
             return None
@@ -99,7 +99,7 @@ class Edge:
         judged = self._check_source(scope, headers, rule)
         if judged is None and session is not None and b"authorization" not in headers:
             return session
-        answer = judged or await self._judge(scope, headers, rule)
+        answer = judged or await self._judge_credentials(scope, headers, rule)
         self._count(answer)
         return answer
 
@@ -129,12 +129,12 @@ class Edge:
             return None
         return self._gate.check_source(scope["headers"], headers, has_cors=rule.has_cors)
 
-    def _is_question(self, scope: Scope, headers: Headers, rule: PathRule) -> bool:
-        """Of a browser, whether a page that is granted may ask."""
+    def _is_granted_preflight(self, scope: Scope, headers: Headers, rule: PathRule) -> bool:
+        """Whether it is a browser's question if a page may ask, and the page is one that is granted."""
         is_granted = rule.has_cors and self._gate.origins.grants(headers.get(b"origin"))
         return is_granted and is_preflight(scope, headers)
 
-    async def _judge(self, scope: Scope, headers: Headers, rule: PathRule) -> Admitted | HttpRefusal:
+    async def _judge_credentials(self, scope: Scope, headers: Headers, rule: PathRule) -> Admitted | HttpRefusal:
         address = self.address(scope)
         if rule.accepts is AcceptedBearers.NONE:
             return Admitted(payer=address_payer(address))

@@ -1,4 +1,4 @@
-"""What checking a JWT ends with: a proof, a refusal, or that the issuer of the keys cannot be asked."""
+"""What checking a JWT ends with: a proof, a refusal, or that the keys to tell by are not there yet."""
 
 from __future__ import annotations
 
@@ -56,15 +56,22 @@ class NoJwt(JwtRefused):
         super().__init__(JwtReason.MALFORMED)
 
 
-class IssuerAway(Busy):
-    """503: the issuer's keys cannot be had, so that nobody's token can be checked."""
+class KeysPending(Busy):
+    """503: nobody can say whether the token is good before the issuer's keys are read."""
 
-    def __init__(self, text: str = "The keys of HTTP_JWT_JWKS_URL cannot be read.", *, retry_after_s: int) -> None:
+    def __init__(self, text: str, *, retry_after_s: int) -> None:
         super().__init__(text, retry_after_s=retry_after_s)
         self.retry_after_s = retry_after_s
 
 
-class KeyUnknown(IssuerAway):
+class IssuerAway(KeysPending):
+    """503: the issuer's keys cannot be had, so that nobody's token can be checked."""
+
+    def __init__(self, *, retry_after_s: int) -> None:
+        super().__init__("The keys of HTTP_JWT_JWKS_URL cannot be read.", retry_after_s=retry_after_s)
+
+
+class KeyUnknown(KeysPending):
     """503: no key that is known has signed the token, and its issuer has not been asked for others since it came. It
     may be good, and may be anybody's: it counts as a wrong one.
     """

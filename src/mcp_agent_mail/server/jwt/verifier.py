@@ -108,7 +108,7 @@ class JwtVerifier:
                 await self._keys.current()
 
     async def verify(self, token: str) -> JwtProof:
-        """What a good token proves. Raises NoJwt, JwtRefused, or IssuerAway where nobody can say whether it is good.
+        """What a good token proves. Raises NoJwt, JwtRefused, or KeysPending where nobody can say whether it is good.
 
         A good one is remembered until it expires or the keys change, so that its next request costs a hash.
         """
@@ -160,7 +160,7 @@ class JwtVerifier:
     async def _require_signed(
         self, token: _Token, keys: VerifyingKeys, digest: bytes
     ) -> tuple[VerifyingKeys, VerifyingKey]:
-        """The keys that one of is the token's, and that one. Raises JwtRefused, IssuerAway."""
+        """The keys that one of is the token's, and that one. Raises JwtRefused, KeysPending."""
         if not isinstance(self._keys, KeySet):
             if (own := _signing_key(token, keys, None)) is None:
                 raise JwtRefused(JwtReason.SIGNATURE)

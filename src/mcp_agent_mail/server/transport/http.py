@@ -212,7 +212,8 @@ class HttpApp:
     ) -> None:
         if door is not None:
             await self._answer_at_door(door, request, receive, send)
-        elif path_class is PathClass.PAGE and self._pages is not None:
+        elif path_class is PathClass.PAGE:
+            assert self._pages is not None, "the table has PAGE and ASSET only where there are pages"
             await self._pages.answer(request.scope, request.headers, request.rule, request.id, receive, send)
         elif path_class in (PathClass.PROBE, PathClass.DISCOVERY, PathClass.ASSET):
             await self._answer_open(path_class, request, send)
@@ -337,7 +338,8 @@ class HttpApp:
             self._edge.charge(admitted.payer, rule.rate)
         if scope["method"] == "HEAD":
             send = without_body(send)
-        if path_class is PathClass.ASSET and self._pages is not None:
+        if path_class is PathClass.ASSET:
+            assert self._pages is not None, "the table has PAGE and ASSET only where there are pages"
             await self._pages.answer_asset(scope, request.headers, send)
         elif path_class is PathClass.DISCOVERY:
             await self._discovery.answer(scope["path"], send)
@@ -364,7 +366,6 @@ _WITHOUT_PAGES = PathRule(accepts=AcceptedBearers.NONE, holds_mail=False)
 """Of pages below a prefix: who looks for them is told so, whoever it is."""
 _OPEN_AT_DOOR = PathRule(accepts=AcceptedBearers.NONE, rate=None)
 """Of what a door answers to anybody: a probe, which is free as ours are."""
-
 
 _BLANKS = (b" ", b"\t")
 

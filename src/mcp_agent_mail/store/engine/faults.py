@@ -87,7 +87,7 @@ class StoreUnwritable(Unavailable):
         reason = "it is mounted read-only" if _is_mounted_read_only(path) else _by_whom(path)
         super().__init__(
             f"{path} cannot be written, as whoever uses a store has to: {reason}.",
-            hint="Mount it for writing, give this user the right to write it, or run this as the user whose store it is. "
+            hint="Mount it for writing, give this user the right to write, or run this as the user whose store it is. "
             "To look into one that has to stay as it is, copy its folder and name the copy by STORAGE_ROOT.",
             data={"path": str(path)},
         )

@@ -133,14 +133,14 @@ def noted_reset(journal: Path) -> NotedReset | None:
 
 
 def _sync_folder(folder: Path, places: SwapPlaces) -> None:
-    sync_path(folder, follow=places.is_own_way(folder))
+    sync_path(folder, follow=places.may_be_link(folder))
 
 
 def _sync_names(path: Path, places: SwapPlaces) -> None:
     """Of the folders that lead to it too: what was built and is not there counts as put in place."""
     for folder in path.parents:
         _sync_folder(folder, places)
-        if places.is_own_way(folder):
+        if places.may_be_link(folder):
             break
 
 
@@ -191,7 +191,7 @@ def _require_one_file_system(move: Move, places: SwapPlaces) -> None:
     sources = [path for path in (move.place, move.built) if path is not None and os.path.lexists(path)]
     folders = (move.kept.parent, move.place.parent)
     devices = {os.lstat(path).st_dev for path in sources}
-    devices |= {os.stat(path, follow_symlinks=places.is_own_way(path)).st_dev for path in folders}  # noqa: PTH116
+    devices |= {os.stat(path, follow_symlinks=places.may_be_link(path)).st_dev for path in folders}  # noqa: PTH116
     if len(devices) > 1:
         raise OSError(0, "lies in another file system than what it is to be swapped with", str(move.place))
 

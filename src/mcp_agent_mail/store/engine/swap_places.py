@@ -100,7 +100,7 @@ class SwapPlaces:
                         return folder.resolve() / path.relative_to(named)
         return path
 
-    def is_own_way(self, folder: Path) -> bool:
+    def may_be_link(self, folder: Path) -> bool:
         """Is it the store's folder or the database's, by whatever name, so that its owner may have it be a link?"""
         return folder in self._roots or folder in self._beside
 
