@@ -143,22 +143,15 @@ class McpEndpoint:
             hearing.close()
 
     async def _answer_post(self, scope: Scope, headers: Headers, receive: Receive, hearing: RequestHearing) -> None:
-        if not is_json(headers):
-            await send_detail(hearing.send, 400, _NO_JSON_TYPE)
-            return
         body = await read_body(receive)
-        if not is_one_object(body):
-            await send_value(hearing.send, 400, _NO_OBJECT)
-            return
-        if b'"jsonrpc"' not in body:
-            await send_detail(hearing.send, 400, _NO_JSON_RPC)
-            return
-        if has_much_beside(body):
-            await send_detail(hearing.send, 413, _MUCH_BESIDE)
-            return
+        refusal = _body_refusal(headers, body)
         facts = scope.get(FACTS)
-        if isinstance(facts, RequestFacts) and facts.charge is not free and not _is_counted_where_run(body):
-            facts.charge(RateClass.OTHERS)
+        charge = facts.charge if isinstance(facts, RequestFacts) else free
+        if charge is not free and (refusal is not None or not _is_counted_where_run(body)):
+            charge(RateClass.OTHERS)
+        if refusal is not None:
+            await send_value(hearing.send, *refusal)
+            return
         receive, every_s = replay(body, receive), self._progress_every_s
         if every_s is None or (token := progress_token(headers, body)) is None:
             await self._answer(scope, headers, receive, _noting_cancelled(hearing, hearing.send), body)
@@ -284,21 +277,37 @@ def is_modern(headers: Headers) -> bool:
     return version is not None and version not in _HANDSHAKE
 
 
+def _body_refusal(headers: Headers, body: bytes) -> tuple[int, JsonObject] | None:
+    """Why the body is no request that MCP knows, with the status; None for what is handed on to be read."""
+    if not is_json(headers):
+        return 400, {"detail": _NO_JSON_TYPE}
+    if not is_one_object(body):
+        return 400, _NO_OBJECT
+    if has_much_beside(body):
+        return 413, {"detail": _MUCH_BESIDE}
+    return None if b'"jsonrpc"' in body else (400, {"detail": _NO_JSON_RPC})
+
+
 def _is_initialize(body: bytes) -> bool:
-    return b'"initialize"' in body and _method(body) == "initialize"
+    return b'"initialize"' in body and _message(body).get("method") == "initialize"
 
 
 def _is_counted_where_run(body: bytes) -> bool:
-    """A tool call or a read counts as one where it is run, once."""
-    return any(method.encode() in body for method in _COUNTED) and _method(body) in _COUNTED
+    """A tool call or a read counts as one where it is run, once; what only looks like one is never run."""
+    if not any(method.encode() in body for method in _COUNTED):
+        return False
+    message = _message(body)
+    is_request = message.get("jsonrpc") == "2.0" and isinstance(message.get("id"), int | str)
+    return is_request and message.get("method") in _COUNTED and isinstance(message.get("params"), dict)
 
 
-def _method(body: bytes) -> object:
+def _message(body: bytes) -> JsonObject:
+    """Nothing where it is no JSON object."""
     try:
         message = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return None
-    return message.get("method") if isinstance(message, dict) else None
+        return {}
+    return message if isinstance(message, dict) else {}
 
 
 def session_manager(app: Any) -> StreamableHTTPSessionManager:
