@@ -22,6 +22,7 @@ from mcp_agent_mail.core.tools import Credentials, ToolTable
 from mcp_agent_mail.extending import CALLER_NAME, PROJECT_KEY, Choice, Conflict, Host, Json, Text, ToolSpec, tool
 from mcp_agent_mail.server.assembly import build_http_app
 from mcp_agent_mail.server.lifespan import _store
+from tests.server.test_mcp import JSON_HEADERS
 from tests.server.whole_app import OPERATOR, PLACE, WholeApp, settings_of
 
 APP = "/code/app"
@@ -33,6 +34,8 @@ UNFIT: dict[str, Callable[[], Json]] = {
     "an array that was not declared": lambda: [1],
     "too much": lambda: {"text": "x" * (1 << 20)},
     "nothing": lambda: None,
+    "what is no number": lambda: {"rows": [{"null": None, "n": float("nan")}]},
+    "what has no end": lambda: {"rows": (1, -float("inf"))},
 }
 
 
@@ -60,26 +63,32 @@ class Panicked(BaseException):
     """As of an extension that is not written in Python."""
 
 
-HOWS = ("bug", "exit", "odd refusal", "time", "panic", "left")
+RAISED: dict[str, Callable[[], BaseException]] = {
+    "bug": lambda: ValueError("a secret of the package"),
+    "time": lambda: TimeoutError("a secret of the package"),
+    "panic": lambda: Panicked("a secret of the package"),
+    "exit": lambda: SystemExit(3),
+    "interrupt": KeyboardInterrupt,
+    "closed": GeneratorExit,
+    "left": asyncio.CancelledError,
+    "refusal": lambda: Conflict("It is taken.", hint="Take another.", data={"by": "me"}),
+    "odd refusal": lambda: Conflict("It is taken.", data={"by": object()}),
+    "wordless refusal": lambda: Conflict(None, hint=None),  # type: ignore[arg-type]  # as a package may
+    "long refusal": lambda: Conflict("x" * (1 << 20)),
+}
+HOWS = (*(how for how in RAISED if how != "refusal"), "cancelled")
 
 
 async def fail(*, how: Annotated[str, Choice((*HOWS, "refusal", "hang"))]) -> Json:
     """Fail."""
-    if how == "refusal":
-        raise Conflict("It is taken.", hint="Take another.", data={"by": "me"})
-    if how == "odd refusal":
-        raise Conflict("It is taken.", data={"by": object()})
-    if how == "exit":
-        raise SystemExit(3)
-    if how == "panic":
-        raise Panicked("a secret of the package")
-    if how == "left":
-        raise asyncio.CancelledError
-    if how == "time":
-        raise TimeoutError("a secret of the package")
-    if how == "hang":
-        await asyncio.Event().wait()
-    raise ValueError("a secret of the package")
+    if how in RAISED:
+        error = RAISED[how]()
+        raise error
+    if how == "cancelled":
+        running = asyncio.current_task()
+        assert running is not None
+        running.cancel()
+    await asyncio.Event().wait()
 
 
 async def give(*, what: Annotated[str, Choice(tuple(UNFIT))]) -> Json:
@@ -92,9 +101,25 @@ async def numbers() -> Json:
     return (1, 2)
 
 
+class Odd:
+    """A rule of the package's own, which fails as no rule should."""
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string"}
+
+    def convert(self, name: str, value: Json) -> Json:
+        raise GeneratorExit(name, value)
+
+
+async def match(*, rule: Annotated[str, Odd()]) -> Json:
+    """Match."""
+    return {"rule": rule}
+
+
 def made(host: Host) -> list[ToolSpec]:
     listing = tool(numbers, title="Numbers", read_only=True, result_list=True)
-    return [*asking(host), tool(fail, title="Fail"), tool(give, title="Give"), listing]
+    others = [tool(one, title="Toy") for one in (fail, give, match)]
+    return [*asking(host), *others, listing]
 
 
 @asynccontextmanager
@@ -212,6 +237,30 @@ async def test_a_bug_is_masked_with_the_requests_id(app: WholeApp, how: str, cap
     assert error["data"]["request_id"]
     assert "secret" not in str(error)
     assert "tool fail failed" in caplog.text
+
+
+@pytest.mark.parametrize("how", HOWS)
+async def test_no_way_to_fail_ends_the_server(app: WholeApp, how: str) -> None:
+    """Over MCP a call runs below the task group that all of the server's sessions live in."""
+    failed, after = [await _over_mcp(app, "fail", how=way) for way in (how, "refusal")]
+
+    assert [failed["structuredContent"]["error"]["type"], after["structuredContent"]["error"]["type"]] == [
+        "INTERNAL",
+        "CONFLICT",
+    ]
+    assert failed["structuredContent"]["error"]["data"]["request_id"]
+
+
+async def test_a_rule_that_fails_as_no_rule_should_ends_the_call_alone(app: WholeApp) -> None:
+    failed, after = await _over_mcp(app, "match", rule="x"), await _over_mcp(app, "numbers")
+
+    assert failed["structuredContent"]["error"]["type"] == "INTERNAL"
+    assert after["structuredContent"] == {"result": [1, 2]}
+
+
+async def _over_mcp(app: WholeApp, tool: str, **arguments: Any) -> Any:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    return (await app.client.post("/mcp", json=message, headers=JSON_HEADERS)).json()["result"]
 
 
 async def test_a_refusal_reaches_the_caller_as_it_is(app: WholeApp) -> None:

@@ -1,9 +1,9 @@
 """One way to run a tool or read a resource, for MCP and `/rpc` alike: long calls take turns, calls are
 counted, logged and traced, and faults are masked.
 
-Whatever is not an `AgentMailError` is a bug of ours: the caller gets INTERNAL with the request's id,
-the log gets the kind of error and where it happened (`core.logging` leaves out what it says: that
-may quote arguments).
+Whatever is neither an `AgentMailError` nor the call's end from outside is a bug: the caller gets INTERNAL with the
+request's id, the log gets the kind of error and where it happened (`core.logging` leaves out what it says: that may
+quote arguments).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from mcp_agent_mail.core.arguments import ANY_WAY, CallWay, Param
 from mcp_agent_mail.core.concurrency.call_places import CallPlaces
+from mcp_agent_mail.core.concurrency.outside_end import is_from_outside, running_task
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import AgentMailError, Internal, InvalidInput
 from mcp_agent_mail.core.profiles import CUSTOM
@@ -70,7 +71,7 @@ class RequestFacts:
     trace: Mapping[str, str] | None = None
 
 
-def masked(error: Exception, *, what: str, request_id: str) -> Internal:
+def masked(error: BaseException, *, what: str, request_id: str) -> Internal:
     """The INTERNAL error that stands for `error` outside, after logging where it came from."""
     logger.error("%s failed", what, exc_info=error)
     return Internal(
@@ -243,11 +244,14 @@ class Calls:
     async def _guard(self, running: Awaitable[Json], what: str, facts: RequestFacts) -> Json:
         if self._log_calls:
             running = _logged(running, what, facts)
+        task = running_task()
         try:
             return await running
         except AgentMailError:
             raise
-        except Exception as error:  # noqa: BLE001  # the one place where a bug becomes INTERNAL
+        except BaseException as error:  # the one place where a bug becomes INTERNAL
+            if is_from_outside(error, task):
+                raise
             raise masked(error, what=what, request_id=facts.request_id) from None
 
 

@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.concurrency.hearing import heard_by
+from mcp_agent_mail.core.concurrency.outside_end import is_from_outside, running_task
 from mcp_agent_mail.core.errors import AgentMailError, NotFound, listed
 from mcp_agent_mail.core.profiles import NONE_OF_OURS
 from mcp_agent_mail.core.settings.server import Settings
@@ -133,6 +134,7 @@ class ServerParts:
         async def run(body: bytes) -> Json:
             return await work(body)
 
+        task = running_task()
         try:
             with self._calls.places.at_work():
                 answer = await call_as(request.credentials, run, {"body": body})
@@ -140,7 +142,9 @@ class ServerParts:
             return answer, orjson.dumps(answer.value)
         except AgentMailError:
             raise
-        except Exception as error:  # noqa: BLE001  # a bug becomes INTERNAL, as for tools
+        except BaseException as error:  # a bug becomes INTERNAL, as for tools
+            if is_from_outside(error, task):
+                raise
             raise masked(error, what="a door's request", request_id=request.request_id) from None
 
     def fitted(self, error: AgentMailError) -> AgentMailError:

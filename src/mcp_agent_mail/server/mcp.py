@@ -37,6 +37,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
 
 from mcp_agent_mail.core.concurrency.hearing import heard_by
+from mcp_agent_mail.core.concurrency.outside_end import is_from_outside, running_task
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.params import IdentityPart
 from mcp_agent_mail.core.profiles import CUSTOM, FULL, LISTED_FIRST, ToolProfile
@@ -254,11 +255,14 @@ class _Bypass:
         if ctx.method == "initialize" and ctx.request is not None and SESSION_HEADER in ctx.request.headers:
             # What a session keeps was measured when it was opened; a second one would replace it.
             raise MCPError(code=_INVALID_REQUEST, message="This session is initialized already.")
+        task = running_task()
         try:
             return await (call_next(ctx) if ctx.method in _OURS else self._answer(ctx, call_next))
         except (MCPError, ValidationError):
             raise
-        except Exception as error:  # noqa: BLE001  # as for tools
+        except BaseException as error:  # as for tools
+            if is_from_outside(error, task):
+                raise
             bug = masked(error, what=f"{ctx.method:.100}", request_id=_facts(ctx).request_id)
             raise MCPError(code=INTERNAL_ERROR, message=bug.text, data=error_object(bug)) from None
 

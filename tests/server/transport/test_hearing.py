@@ -263,3 +263,23 @@ async def test_who_watches_is_told_once_and_only_within() -> None:
         await gone.wait()
 
     assert not early.is_set()
+
+
+async def test_all_who_watch_are_told_whoever_reads_what_is_said_once() -> None:
+    said = asyncio.Queue[Message]()
+
+    async def send(_message: Message) -> None:
+        pass
+
+    hearing = RequestHearing(said.get, send)
+    first, second, late = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    async with asyncio.timeout(NOTICED_WITHIN_S):
+        with hearing.watched(first.set):
+            with hearing.watched(second.set):
+                said.put_nowait({"type": "http.disconnect"})
+                await first.wait()
+                await second.wait()
+            with hearing.watched(late.set):
+                await late.wait()
+
+    assert late.is_set()

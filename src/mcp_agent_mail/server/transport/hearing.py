@@ -30,11 +30,13 @@ class RequestHearing:
     connection of ours nothing is known to be sent.
     """
 
-    __slots__ = ("_once_sent", "_output", "_receive", "_send", "_undo", "began_s")
+    __slots__ = ("_once_sent", "_output", "_receive", "_send", "_tells", "_undo", "_watching", "began_s")
 
     def __init__(self, receive: Receive, send: Send, scope: Scope | None = None) -> None:
         self._receive = receive
         self._send = send
+        self._tells: list[Callable[[], None]] = []
+        self._watching: asyncio.Task[None] | None = None
         self._undo: list[Callable[[], None]] = []
         self._once_sent: list[SentPromise] = []
         self._output: AnswerOutput | None = None if scope is None else scope.get(OUTPUT)
@@ -44,18 +46,32 @@ class RequestHearing:
     @contextmanager
     def watched(self, tell: Callable[[], None]) -> Iterator[None]:
         """Inside the block `tell` is called, on the event loop and at most once, when the sender of the request goes
-        away.
+        away. Blocks may overlap: one task reads for all of them, since what it reads is said once.
         """
-        watching = asyncio.ensure_future(self._watch(tell))
+        self._tells.append(tell)
+        watching = self._watching
+        if watching is None:
+            watching = self._watching = asyncio.ensure_future(self._watch())
+        elif watching.done():
+            asyncio.get_running_loop().call_soon(self._tell)
         try:
             yield
         finally:
-            watching.cancel()
+            if tell in self._tells:
+                self._tells.remove(tell)
+            if not self._tells and not watching.done():
+                watching.cancel()
+                self._watching = None
 
-    async def _watch(self, tell: Callable[[], None]) -> None:
+    async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        tell()
+        self._tell()
+
+    def _tell(self) -> None:
+        tells, self._tells = self._tells, []
+        for tell in tells:
+            tell()
 
     def unless_heard(self, undo: Callable[[], None]) -> None:
         self._undo.append(undo)
