@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import sys
 import traceback
 from collections import deque
 from contextlib import suppress
@@ -22,6 +21,7 @@ from mcp_agent_mail.archive.locks import ArchivesBusy
 from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
 from mcp_agent_mail.core.failpoints import reach_that_kills
 from mcp_agent_mail.core.git.process import kill_git_under_way
+from mcp_agent_mail.core.last_words import say_last
 from mcp_agent_mail.core.plain_files import UnfitPlace
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.open_drain import open_drain
@@ -130,10 +130,9 @@ def end() -> NoReturn:
     except (ArchivesBusy, UnfitPlace):
         code = 1  # It has been told.
     except Exception:  # noqa: BLE001  # the process ends of it in any case
-        traceback.print_exc()
+        say_last(traceback.format_exc())
     finally:
         kill_git_under_way()
-        sys.stderr.flush()
         os._exit(code)
 
 

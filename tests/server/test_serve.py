@@ -215,3 +215,44 @@ def test_a_terminal_that_stands_still_holds_up_neither_calls_nor_the_end(root: P
 
         assert process.wait(limit_s) == 0
     os.close(server.reader)
+
+
+class ServedUnread(Served):
+    """Its standard error is a pipe that nobody reads."""
+
+    def spawn(self) -> None:
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.reader, writer = os.pipe()
+        with self.log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [*self.command(), "--host", "127.0.0.1", "--port", str(self.port)],
+                stdout=output,
+                stderr=writer,
+                stdin=subprocess.DEVNULL,
+                cwd=self.root.parent,
+                env=self.environment(),
+            )
+        os.close(writer)
+
+
+def test_a_log_that_nobody_reads_holds_up_neither_calls_nor_the_end(root: Path) -> None:
+    """A thousand calls log more than a pipe and the queue hold together."""
+    limit_s = 10
+    server = ServedUnread(
+        root,
+        SHUTDOWN_TIMEOUT_SECONDS=str(limit_s),
+        LOG_LEVEL="DEBUG",
+        HTTP_REQUEST_LOG_ENABLED="true",
+        LOG_JSON_ENABLED="true",
+    )
+    with server, server.connect() as connection:
+        for _ in range(1_000):
+            connection.call("health_check")
+        process = server.process
+        assert process is not None
+        process.send_signal(signal.SIGTERM)
+
+        assert process.wait(limit_s) == 0
+    with os.fdopen(server.reader) as said:
+        lines = said.readlines()
+    assert all(json.loads(line)["level"] for line in lines[:-1])

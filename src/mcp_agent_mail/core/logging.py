@@ -73,6 +73,14 @@ def configure_logs(*, level: str, rich_enabled: bool, json_enabled: bool, stream
     logging.captureWarnings(capture=True)
 
 
+def log_line(logger: str, message: str, facts: dict[str, object]) -> str:
+    """A warning as the log writes it, for who must not write to the log. Before there is one it is plain text."""
+    record = logging.LogRecord(logger, logging.WARNING, "", 0, message, (), None)
+    record.facts = facts
+    formatter = next((one.formatter for one in logging.getLogger().handlers if one.formatter is not None), None)
+    return (formatter or TextLines()).format(record)
+
+
 def color_system() -> Literal["auto"] | None:
     """What rich is to write for colours: nothing at all where NO_COLOR is set (https://no-color.org)."""
     return None if os.environ.get("NO_COLOR") else "auto"

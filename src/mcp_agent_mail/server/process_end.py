@@ -21,6 +21,7 @@ import uvloop
 
 from mcp_agent_mail.bootstrap.left_calls import LoopThreads
 from mcp_agent_mail.core.errors import listed
+from mcp_agent_mail.core.last_words import say_last
 
 END_WITHIN_S = 1.0
 """For each of two: what still runs when all is closed, and the threads that Python waits for at the end."""
@@ -81,7 +82,7 @@ class ProcessEnd:
         """Python's own end asks idle pools of threads to end; whoever works on has had its time."""
         time.sleep(END_WITHIN_S)
         if others := self._others():
-            sys.stderr.write(f"Threads left behind, and ended with the process: {listed(others, 'and')}.\n")
+            say_last(f"Threads left behind, and ended with the process: {listed(others, 'and')}.\n")
             _end_at_once(self.code)
 
 
@@ -94,7 +95,7 @@ def process_end() -> Iterator[ProcessEnd]:
     except BaseException:
         end.code = _FAILED
         if end.left_behind:
-            traceback.print_exc()
+            say_last(traceback.format_exc())
         raise
     finally:
         end.end()
@@ -102,5 +103,4 @@ def process_end() -> Iterator[ProcessEnd]:
 
 def _end_at_once(code: int) -> None:
     sys.stdout.flush()
-    sys.stderr.flush()
     os._exit(code)

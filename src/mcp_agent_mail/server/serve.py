@@ -14,7 +14,7 @@ from mcp_agent_mail.bootstrap.custom_tools import CustomToolsRefused
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.failpoints import NO_FAULTS, Faults
-from mcp_agent_mail.core.logging import configure_logs
+from mcp_agent_mail.core.logging import configure_logs, log_line
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.server.lifespan import Announce, Running, run_server
 from mcp_agent_mail.server.observability.call_lines import CallLines
@@ -61,7 +61,7 @@ def serve(
     """
     # A full collection walks every object of every import for nothing; it is switched on again after the start.
     gc.disable()
-    with process_end() as end, queued_output() as terminal:
+    with process_end() as end, queued_output(_lines_left_out) as terminal:
         configure_logs(
             level=settings.log_level, rich_enabled=settings.log_rich_enabled, json_enabled=settings.log_json_enabled
         )
@@ -72,6 +72,10 @@ def serve(
         except AgentMailError as error:
             end.code = tell_refusal(error)
     return end.code
+
+
+def _lines_left_out(count: int) -> str:
+    return log_line("mcp_agent_mail.server", "lines were left out: standard error was not read", {"lines": count})
 
 
 def _call_lines(terminal: LineQueue) -> CallLines:

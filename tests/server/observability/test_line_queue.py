@@ -9,6 +9,7 @@ import termios
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TextIO
 
 import pytest
@@ -129,6 +130,67 @@ def test_a_stream_that_is_no_terminal_stays_as_it_is(monkeypatch: pytest.MonkeyP
             assert none is None
 
         assert shown(reader, until="said") == ["said"]
+
+
+def test_a_pipe_that_nobody_reads_keeps_nobody_waiting_and_says_what_it_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = Pipe()
+    with os.fdopen(pipe.writer, "w", closefd=False) as piped:
+        monkeypatch.setattr(sys, "stderr", piped)
+        with queued_output(lambda count: f"missed {count}") as queue:
+            writing = threading.Thread(target=_write_far_too_much, daemon=True)
+            writing.start()
+            writing.join(FAR_TOO_LONG_S)
+            was_kept_waiting = writing.is_alive()
+            reading = threading.Thread(target=_read_until_end, args=(pipe.reader, seen := list[bytes]()))
+            reading.start()
+
+        assert (was_kept_waiting, queue) == (False, None)
+        os.close(pipe.writer)
+        reading.join()
+    lines = b"".join(seen).decode().splitlines()
+    said = [number for number, line in enumerate(lines) if line.startswith("missed")]
+    kept = [int(line.split()[0]) for line in lines if not line.startswith("missed")]
+    assert len(said) == 1
+    assert int(lines[said[0]].split()[1]) == FAR_TOO_MANY - len(kept)
+    assert kept == sorted(kept)
+
+
+FAR_TOO_MANY = 3_000
+
+
+def _write_far_too_much() -> None:
+    for number in range(FAR_TOO_MANY):
+        sys.stderr.write(f"{number} {'x' * 200}\n")
+
+
+def _read_until_end(file: int, seen: list[bytes]) -> None:
+    while data := os.read(file, 65_536):
+        seen.append(data)
+    os.close(file)
+
+
+def test_a_pipe_that_was_told_not_to_wait_gets_all_the_same() -> None:
+    pipe = Pipe()
+    os.set_blocking(pipe.writer, False)
+    queue = LineQueue(pipe.writer)
+    queue.start()
+    for _ in range(500):
+        queue.put("x" * 500)
+    reading = threading.Thread(target=_read_until_end, args=(pipe.reader, seen := list[bytes]()))
+    reading.start()
+
+    queue.close()
+    os.close(pipe.writer)
+    reading.join()
+
+    assert sum(map(len, seen)) == 500 * 501
+
+
+def test_a_regular_file_is_written_as_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (tmp_path / "log").open("w") as log:
+        monkeypatch.setattr(sys, "stderr", log)
+        with queued_output():
+            assert sys.stderr is log
 
 
 def test_a_write_to_a_terminal_that_stands_still_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
