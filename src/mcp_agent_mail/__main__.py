@@ -10,6 +10,7 @@ _HELP = frozenset({"--help", "-h"})
 def main() -> None:
     """Run the command line and end the process with its exit code."""
     arguments = sys.argv[1:]
+    _open_closed_streams()
     # Imported here, so that importing this module costs nothing.
     if _is_guards(arguments):
         # Before Typer: a commit and an edit wait for it.
@@ -35,9 +36,17 @@ def amctl() -> None:
 
 
 def _run_as(name: str) -> None:
+    _open_closed_streams()
     from mcp_agent_mail.cli.app import run
 
     sys.exit(run([name, *sys.argv[1:]]))
+
+
+def _open_closed_streams() -> None:
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        from mcp_agent_mail.core.closed_streams import open_closed_streams
+
+        open_closed_streams()
 
 
 def _hook(arguments: list[str]) -> int:

@@ -105,3 +105,28 @@ def test_every_command_is_done_or_names_the_disk(crowded: Crowded, free: int, mo
     place = crowded.stored.place
     assert {one["check"] for one in crowded.shell.am("doctor", "check", "--json").json()["findings"]} <= {"disk"}
     assert faults_of_store(place.storage_root, place.database_path, untold) == []
+
+
+def test_a_reset_that_cannot_give_git_what_waits_asks_for_room_and_leaves_no_archive_out(
+    shell: Shell, tmp_path: Path
+) -> None:
+    with small_disk(tmp_path / "disk", size_kib=16 * KIB) as disk:
+        (disk / "store").mkdir(mode=0o700)
+        with open_archive_harness(disk / "store") as harness:
+            stored = fill(harness)
+            for number in range(40):
+                harness.send(stored.blue, [stored.red], subject=f"waits {number}", body="b" * 20_000)
+        shell.set(STORAGE_ROOT=str(disk / "store"), BACKUP_DIR=str(tmp_path / "bk"), TMPDIR=str(tmp_path))
+        fill_disk(disk)
+        # Enough for the database, not for what waits.
+        with (disk / "ballast").open("r+b") as file:
+            file.truncate((disk / "ballast").stat().st_size - 200 * KIB)
+
+        refused = shell.am("reset", "--confirm", "store")
+        (disk / "ballast").unlink()
+        done = shell.am("reset", "--confirm", "store")
+
+    assert "Error (UNAVAILABLE)" in refused.err
+    assert "Hint: Free some room" in refused.err
+    assert "without" not in refused.err
+    assert done.code == 0, done.err

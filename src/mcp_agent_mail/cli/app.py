@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -120,7 +119,10 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _print_nowhere() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    # A root that only shows its help imports no more than it needs.
+    from mcp_agent_mail.cli.output import print_nowhere
+
+    print_nowhere()
 
 
 _MISREAD = (LookupError, TypeError, ValueError, AttributeError, RecursionError)

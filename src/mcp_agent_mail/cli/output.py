@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -13,7 +16,7 @@ import typer
 
 from mcp_agent_mail.cli.ages import age, exact_time, time_and_age
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
-from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.errors import Conflict, InvalidInput
 from mcp_agent_mail.core.escaping import on_one_line, visible, visible_json
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, as the server gives it.")]
@@ -114,6 +117,30 @@ def print_gap() -> None:
 def print_json(value: object) -> None:
     document = json.dumps(value, ensure_ascii=False, indent=2)
     _write(visible_json(document))
+
+
+class NotShown(Conflict):
+    """A secret that is shown once could not be shown."""
+
+
+@contextmanager
+def shown_once(unseen: str, *, hint: str) -> Iterator[None]:
+    """Inside, what is never shown again is printed. Where standard output is closed, full, or read by nobody any more,
+    it is told that way: `unseen` is the fact, `hint` the next step. Raises NotShown.
+    """
+    try:
+        if sys.__stdout__ is None:
+            raise OSError(errno.EBADF, "standard output is closed")
+        yield
+        sys.stdout.flush()
+    except OSError as failed:
+        print_nowhere()
+        raise NotShown(f"{unseen}, and could not be shown: {failed.strerror or failed}.", hint=hint) from failed
+
+
+def print_nowhere() -> None:
+    """What was printed and could not be written is dropped, so that Python does not try it again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_text(text: str) -> None:

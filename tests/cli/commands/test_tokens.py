@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
@@ -138,3 +140,42 @@ def test_a_role_that_is_none_is_misuse(shell: Shell) -> None:
 
     assert done.code == 2
     assert "reader, writer, operator" in done.err
+
+
+UNSEEN = ("> /dev/full", ">&-")
+
+
+@pytest.mark.parametrize("output", UNSEEN)
+def test_a_secret_that_could_not_be_shown_is_told_with_what_to_do(post: Post, output: str) -> None:
+    if output == "> /dev/full" and not Path("/dev/full").exists():
+        pytest.skip("no /dev/full on this system")
+    project = post.project
+
+    created = _unseen(post, output, "token", "create", "--json")
+    number = post.server.am("token", "list", "--json")
+    (newest, *_) = json.loads(number.stdout)
+    reissued = _unseen(post, output, "token", "reissue", "BlueLake", "--project", project)
+    invited = _unseen(post, output, "projects", "invite", project)
+    linked = _unseen(post, output, "web", "--no-browser")
+
+    assert [one.returncode for one in (created, reissued, invited, linked)] == [1] * 4
+    assert f"Token {newest['id']} was issued, and could not be shown: " in created.stderr
+    assert f"Hint: am token revoke {newest['id']}" in created.stderr
+    assert "BlueLake was given a new token, and could not be shown" in reissued.stderr
+    assert f"Hint: am projects revoke-code {project} " in invited.stderr
+    assert "A link that signs in was made, and could not be shown" in linked.stderr
+
+
+def _unseen(post: Post, output: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = ["sh", "-c", f'"$@" {output}', "sh", sys.executable, "-m", "mcp_agent_mail", *arguments]
+    server = post.server
+    return subprocess.run(
+        command,
+        env=server.environment(),
+        cwd=server.root.parent,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        check=False,
+        timeout=60,
+    )

@@ -159,3 +159,17 @@ def test_killed_half_way_it_finishes_when_it_is_run_again(stopped_post: Post, po
     assert "A reset of the store" in checked.stdout + checked.stderr
     assert f"What it saved is in {saved}." in checked.stdout + checked.stderr
     assert "`am reset`" in checked.stdout + checked.stderr
+
+
+def test_killed_when_all_is_done_but_to_say_so_it_names_the_newest_saved_file(stopped_post: Post) -> None:
+    server = stopped_post.server
+    saved = json.loads(server.am("reset", "--json", "--confirm", server.root.name).stdout)["archive"]
+    (server.root / "server.json").write_text('{"pid": 1}')
+
+    done = server.am("reset", "--json")
+
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["archive"]) == (0, saved)
+    assert f"the newest is {saved}" in told["finished"]
+    assert not (server.root / "server.json").exists()
+    assert server.am("reset", "--json").returncode == 69

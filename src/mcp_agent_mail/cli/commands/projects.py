@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any
 
 import typer
@@ -20,6 +21,7 @@ from mcp_agent_mail.cli.output import (
     print_json,
     print_rows,
     print_text,
+    shown_once,
     time_of,
 )
 from mcp_agent_mail.cli.progress import progress_bars
@@ -155,10 +157,13 @@ def invite(
     with open_gateway(context) as gateway:
         arguments = {"project_key": absolute_key(project), "lifetime_seconds": hours * 3_600}
         answer = gateway.call("create_join_code", arguments)
-    if json:
-        print_json(answer)
-    else:
-        print_fields([(name, answer[name]) for name in ("id", "project", "join_code", "expires_ts")])
+    number = answer["id"]
+    revoke = f"am projects revoke-code {shlex.quote(project)} {number}"
+    with shown_once(f"Join code {number} was made", hint=revoke):
+        if json:
+            print_json(answer)
+        else:
+            print_fields([(name, answer[name]) for name in ("id", "project", "join_code", "expires_ts")])
 
 
 @app.command("codes", cls=LeanCommand)

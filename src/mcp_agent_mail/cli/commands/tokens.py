@@ -10,7 +10,17 @@ import typer
 from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.output import Column, ExactFlag, JsonFlag, at, print_fields, print_json, print_rows, time_of
+from mcp_agent_mail.cli.output import (
+    Column,
+    ExactFlag,
+    JsonFlag,
+    at,
+    print_fields,
+    print_json,
+    print_rows,
+    shown_once,
+    time_of,
+)
 from mcp_agent_mail.cli.project_option import ProjectOption, project_key
 from mcp_agent_mail.domain.identity.issued_tokens import LIFETIME
 
@@ -75,11 +85,12 @@ def create(
     with open_gateway(context) as gateway:
         arguments = {name: value for name, value in given.items() if value is not None}
         answer = gateway.call("create_issued_token", arguments)
-    if json:
-        print_json(answer)
-        return
-    told = [(name, answer[name]) for name in ("id", "token", "role", "agent", "project", "note")]
-    print_fields([*told, ("expires_ts", time_of(answer["expires_ts"]) or "never")])
+    with shown_once(f"Token {answer['id']} was issued", hint=f"am token revoke {answer['id']}"):
+        if json:
+            print_json(answer)
+            return
+        told = [(name, answer[name]) for name in ("id", "token", "role", "agent", "project", "note")]
+        print_fields([*told, ("expires_ts", time_of(answer["expires_ts"]) or "never")])
 
 
 @app.command("list", cls=LeanCommand)
@@ -134,10 +145,12 @@ def reissue(
     context = load_context()
     with open_gateway(context) as gateway:
         answer = gateway.call("reissue_token", {"project_key": project_key(project, context), "agent_name": agent})
-    if json:
-        print_json(answer)
-    else:
-        print_fields([("agent", answer["name"]), ("registration_token", answer["registration_token"])])
+    void = "The old token is void; run it again for another, where its output is seen."
+    with shown_once(f"{answer['name']} was given a new token", hint=void):
+        if json:
+            print_json(answer)
+        else:
+            print_fields([("agent", answer["name"]), ("registration_token", answer["registration_token"])])
 
 
 def not_rebuilt_rows(not_rebuilt: Collection[str]) -> list[tuple[str, object]]:

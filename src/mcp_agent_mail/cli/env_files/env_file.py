@@ -86,8 +86,8 @@ def _name(fresh: Path, path: Path) -> None:
 
 def set_value(path: Path, name: str, value: str) -> EditedText | None:
     """Give the setting this value in the file, in one step: mode, owner, comments and order stay. None where there is
-    no file. Where others change it at the same time, all of their changes stay. Raises EnvFileUnfit, and nothing was
-    changed.
+    no file. Where others of this program change it at the same time, all of their changes stay; of a program without
+    our lock, what it writes between our last look and the rename is lost. Raises EnvFileUnfit, and nothing was changed.
     """
     try:
         for _ in range(_MOST_LOOKS - 1):

@@ -16,6 +16,7 @@ from mcp_agent_mail.core.clock import Clock, system_clock, to_datetime
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.core.store_owner import OWNER_FILE
 from mcp_agent_mail.domain.own_files import SAVING
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.numbered_names import next_name
@@ -40,8 +41,9 @@ def is_finished(context: CliContext) -> bool:
     that nothing is left to empty? Raises StoreOccupied beside a server, and NoServer where there is no store.
     """
     place = _place(context.settings)
-    is_half = context.is_being_swapped()
-    if is_half or context.owner() is not None:
+    # The lock's last holder was killed where it names one still.
+    is_half = context.is_being_swapped() or os.path.lexists(context.storage_root / OWNER_FILE)
+    if is_half:
         with lone_owner(context.settings):
             pass
     if not is_empty(place):
@@ -58,6 +60,12 @@ def is_finished(context: CliContext) -> bool:
     raise NoServer(
         f"There is no store in {context.storage_root}: nothing to empty.", hint="Look at STORAGE_ROOT: am config show"
     )
+
+
+def newest_saved(folder: Path) -> Path | None:
+    """The file that the last reset has saved in BACKUP_DIR; None where there is none."""
+    saved = [path for path in folder.glob(f"{_PREFIX}*{_SUFFIX}") if path.is_file()]
+    return max(saved, key=lambda path: (path.stat().st_mtime_ns, path.name), default=None)
 
 
 # Plain JSON, as `--json` prints it.

@@ -81,13 +81,17 @@ def _require_confirmed(context: CliContext, confirm: str | None, *, json: bool) 
 
 # As `--json` prints it.
 def _finished(context: CliContext, noted: NotedReset | None) -> dict[str, Any]:
-    if noted is None:
-        saved = f"What it saved, if anything, is in {context.settings.backup_dir}."
+    from mcp_agent_mail.cli.offline.reset import newest_saved
+
+    file = newest_saved(context.settings.backup_dir) if noted is None else noted.saved
+    if noted is None:  # It was killed once all was done but to say so.
+        found = f"it has no file of a reset: {context.settings.backup_dir}" if file is None else f"the newest is {file}"
+        saved = f"What it saved, if anything, is in BACKUP_DIR; {found}."
     else:
-        saved = "It had saved nothing." if noted.saved is None else f"What it saved is in {noted.saved}."
+        saved = "It had saved nothing." if file is None else f"What it saved is in {file}."
     return {
         "path": str(context.storage_root),
-        "archive": None if noted is None or noted.saved is None else str(noted.saved),
+        "archive": None if file is None else str(file),
         "sha256": None,
         "projects": 0,
         "stays": [],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
@@ -15,7 +15,7 @@ from mcp_agent_mail.cli.exit_codes import Misread
 from mcp_agent_mail.cli.gateway.http import HttpGateway
 from mcp_agent_mail.cli.gateway.port import require_server
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
-from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json, time_of
+from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json, shown_once, time_of
 from mcp_agent_mail.core.errors import NotFound
 
 
@@ -51,10 +51,21 @@ def web(
         raise Misread("The server answered with no link.", hint="It may be of another version: am status.")
     url = server.url.rstrip("/") + link["path"]
     is_opened = not no_browser and has_display(os.environ, sys.platform) and _open(url)
+    told = {"url": url, "expires_ts": link["expires_ts"], "opened": is_opened}
+    if is_opened:  # Whoever asked has it.
+        _print(told, json=json)
+        return
+    again = "It ends by itself within a minute. Run it again where its output is seen."
+    with shown_once("A link that signs in was made", hint=again):
+        _print(told, json=json)
+
+
+def _print(told: Mapping[str, Any], *, json: bool) -> None:
+    """As the command says it."""
     if json:
-        print_json({"url": url, "expires_ts": link["expires_ts"], "opened": is_opened})
+        print_json(told)
     else:
-        print_fields([("url", url), ("expires", time_of(link["expires_ts"])), ("opened", is_opened)])
+        print_fields([("url", told["url"]), ("expires", time_of(told["expires_ts"])), ("opened", told["opened"])])
 
 
 def has_display(environ: Mapping[str, str], platform: str) -> bool:

@@ -14,8 +14,9 @@ from mcp_agent_mail.archive.lock_holders import LockHolder, named
 from mcp_agent_mail.archive.ownership import ArchiveAhead
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
+from mcp_agent_mail.core.disk_space import is_want_of_room
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.git.process import GitDiskFull, GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.protocol import Failed, Recovered, Report
@@ -112,6 +113,7 @@ class FailureReporter:
                 message=message_of(error),
                 hint=hint_of(error),
                 is_ahead=isinstance(error, ArchiveAhead),
+                lacks_room=isinstance(error, GitDiskFull) or is_want_of_room(error),
             )
         )
 

@@ -132,7 +132,8 @@ class Failed:
     """One project's archive cannot be written just now; it is tried again, the others go on.
 
     `part`: "index", "work tree", "attachments" or "pages of threads", when commits are made all the same. `is_ahead`:
-    since the archive has events that the database does not know.
+    since the archive has events that the database does not know. `lacks_room`: on a full disk, which proves nothing of
+    the archive.
     """
 
     project: str
@@ -140,6 +141,7 @@ class Failed:
     hint: str
     part: str = ""
     is_ahead: bool = False
+    lacks_room: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from mcp_agent_mail.archive.reading.hints import of_unfit
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.transfer.bundles import begin_from_bundle, bundle_pieces, show_files
 from mcp_agent_mail.core.clock import Clock, Micros, iso, system_clock
+from mcp_agent_mail.core.disk_space import disk_full
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
@@ -99,8 +100,8 @@ class RebuiltStore:
 async def give_pending(settings: ArchiverSettings, *, without: Collection[str], progress: Progress) -> str | None:
     """Let Git have what the present database knows; whose store that is, None where there is none that can be read.
 
-    The caller holds the store lock. Raises NotInGit, RebuildRefused for a project of it that has no archive, and
-    StoreRefused for a store of another version.
+    The caller holds the store lock. Raises NotInGit, DiskFull where it is for want of room, RebuildRefused for a
+    project of it that has no archive, and StoreRefused for a store of another version.
     """
     path = Path(settings.database_path)
     if not is_readable(path):
@@ -124,6 +125,9 @@ async def give_pending(settings: ArchiverSettings, *, without: Collection[str], 
     left = {slug: count for slug, count in waiting.items() if slug not in without}
     if left:
         slug = min(left)
+        if any(one.lacks_room for one in failed if one.project in left):
+            # Nothing is to be mended or left out: no archive has a fault.
+            raise disk_full(Path(settings.storage_root))
         why = next((f"{one.message} {one.hint}".strip() for one in failed if one.project == slug), "")
         raise NotInGit(
             f"{left[slug]} events of {slug} are in the database and cannot be given to Git: {why}",
