@@ -44,7 +44,7 @@ def _run_as(name: str) -> None:
 
 def _open_closed_streams() -> None:
     if None in (sys.stdin, sys.stdout, sys.stderr):
-        from mcp_agent_mail.core.closed_streams import open_closed_streams
+        from mcp_agent_mail.core.standard_streams import open_closed_streams
 
         open_closed_streams()
 

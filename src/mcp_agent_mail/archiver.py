@@ -21,8 +21,8 @@ from mcp_agent_mail.archive.locks import ArchivesBusy
 from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
 from mcp_agent_mail.core.failpoints import reach_that_kills
 from mcp_agent_mail.core.git.process import kill_git_under_way
-from mcp_agent_mail.core.last_words import say_last
 from mcp_agent_mail.core.plain_files import UnfitPlace
+from mcp_agent_mail.core.standard_streams import say_last
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.open_drain import open_drain
 from mcp_agent_mail.features.archiving.protocol import (

@@ -21,7 +21,7 @@ import uvloop
 
 from mcp_agent_mail.bootstrap.left_calls import LoopThreads
 from mcp_agent_mail.core.errors import listed
-from mcp_agent_mail.core.last_words import say_last
+from mcp_agent_mail.core.standard_streams import say_last
 
 END_WITHIN_S = 1.0
 """For each of two: what still runs when all is closed, and the threads that Python waits for at the end."""

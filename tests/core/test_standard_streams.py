@@ -1,4 +1,4 @@
-"""Commands that are started without their standard streams end as others do."""
+"""Commands without their standard streams end as others do, and last words that nobody reads keep no end waiting."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.standard_streams import say_last
+
+FAR_TOO_MUCH = "x" * 1_000_000
 PROGRAM = """
 import os, sys
-from mcp_agent_mail.core.closed_streams import open_closed_streams
+from mcp_agent_mail.core.standard_streams import open_closed_streams
 open_closed_streams()
 print("said")
 sys.stderr.write("told")
@@ -53,3 +56,23 @@ def test_a_command_without_its_streams_keeps_its_exit_code(
 
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_finds_room_is_said_and_a_full_pipe_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "w") as errors, os.fdopen(reader) as said:
+        monkeypatch.setattr(sys, "stderr", errors)
+        say_last("the end\n")
+        say_last(FAR_TOO_MUCH)
+        errors.close()
+
+        text = said.read()
+
+    assert text.startswith("the end\nxxx")
+    assert len(text) < len(FAR_TOO_MUCH)
+
+
+def test_without_a_standard_error_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+
+    say_last("the end")
