@@ -142,6 +142,22 @@ def test_a_server_is_started_where_there_is_none(tmp_path: Path) -> None:
     assert f"{owner.url}/mcp" in (tmp_path / ".codeium/windsurf/mcp_config.json").read_text()
 
 
+def test_no_server_is_started_for_a_token_that_it_would_not_take(shell: Shell) -> None:
+    shell.set(AGENT_MAIL_TOKEN="s3cret" * 8, HTTP_BEARER_TOKEN="another" * 8)
+
+    told = refused_by_setup(shell)
+
+    assert "AGENT_MAIL_URL does not say which server it is for" in told
+    assert "AGENT_MAIL_URL=https://mail.example.org am setup" in told
+    assert "s3cret" not in told
+
+
+def test_a_token_that_is_the_settings_own_wants_no_address(shell: Shell) -> None:
+    shell.set(AGENT_MAIL_TOKEN="s3cret" * 8, HTTP_BEARER_TOKEN="s3cret" * 8)
+
+    assert shell.am("setup", "--client", "claude", "--dry-run").code == 0
+
+
 @pytest.mark.parametrize("home", ["", "rel"])
 def test_a_home_that_is_no_absolute_path_is_that_of_the_password_file(
     home: str, monkeypatch: pytest.MonkeyPatch
@@ -226,6 +242,7 @@ def test_who_else_listens_where_ours_would_is_named(status: int, body: str, said
 
     assert f"what listens at http://127.0.0.1:{port} {said}" in told
     assert "Set HTTP_PORT to a port that is free" in told
+    assert "A server elsewhere is named by AGENT_MAIL_URL." in told
 
 
 def test_who_listens_and_never_answers_is_not_waited_for_long(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

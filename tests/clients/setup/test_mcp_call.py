@@ -52,8 +52,10 @@ def test_a_server_with_a_token_wants_the_one_of_the_surroundings(tmp_path: Path)
         url = f"http://127.0.0.1:{server.port}/mcp"
 
         assert list_tools(entry(url, Authorization=f"Bearer {'t0ken' * 8}")) > 20
-        with pytest.raises(NotReadBack, match="HTTP 401"):
+        with pytest.raises(NotReadBack, match=r"HTTP 401: it needs a token\. Set AGENT_MAIL_TOKEN"):
             list_tools(entry(url, Authorization="Bearer "))
+        with pytest.raises(NotReadBack, match=r"HTTP 401: AGENT_MAIL_TOKEN is not valid there\..* AGENT_MAIL_URL"):
+            list_tools(entry(url, Authorization=f"Bearer {'other' * 8}"))
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,15 @@ from mcp_agent_mail.core.home_folder import home_folder
 from mcp_agent_mail.core.settings.mcp_paths import with_mcp_path
 
 _WITHIN_S = 5.0
+_ELSEWHERE = "A server elsewhere is named by AGENT_MAIL_URL."
 
 
 class SecretInAddress(InvalidInput):
     """The address that clients would be given holds a secret, and Git may track their files."""
+
+
+class AddressNeeded(NoServer):
+    """There is a token for a server, and nothing says which: one that is started here would not take it."""
 
 
 def surroundings() -> Surroundings:
@@ -94,6 +99,7 @@ def _find_ours(context: CliContext) -> Server | None:
     if found is None:
         if not context.may_own_store():
             _require_nobody(context)
+            _require_startable(context)
     elif context.named_url() is not None:
         with suppress(WireError):  # What it refuses is for the proof to say.
             _store_at(found)
@@ -105,7 +111,7 @@ def _require_nobody(context: CliContext) -> None:
     without any token.
     """
     url = context.settings_url()
-    hint = "Set HTTP_PORT to a port that is free, here and where clients start, and run am setup again."
+    hint = f"Set HTTP_PORT to a port that is free, here and where clients start, and run am setup again. {_ELSEWHERE}"
     meant = f" If that server is meant: AGENT_MAIL_URL={url} am setup"
     try:
         who, hint = f"the agent-mail server at {url} serves another one ({_store_at(Server(url=url))})", hint + meant
@@ -116,6 +122,21 @@ def _require_nobody(context: CliContext) -> None:
     except AgentMailError as refused:
         who, hint = f"what listens at {url} refuses to say whose it is ({refused.message})", hint + meant
     raise NoServer(f"There is no store in {context.storage_root} yet, and {who}.", hint=hint)
+
+
+def _require_startable(context: CliContext) -> None:
+    """Raises AddressNeeded where a token came along that no server started here would take: it has issued none yet, and
+    its own is another.
+    """
+    token, own = context.settings.agent_mail_token, context.settings.http_bearer_token
+    if token is None or (own is not None and token.reveal() == own.reveal()):
+        return
+    raise AddressNeeded(
+        f"AGENT_MAIL_TOKEN is set, and AGENT_MAIL_URL does not say which server it is for. There is no store in "
+        f"{context.storage_root}, and a server that was started for one would not take that token.",
+        hint="Name the server: AGENT_MAIL_URL=https://mail.example.org am setup, and set it where clients start. For a "
+        "server of your own here, unset AGENT_MAIL_TOKEN.",
+    )
 
 
 def _store_at(server: Server) -> str:

@@ -13,6 +13,10 @@ from mcp_agent_mail.clients.setup.read_back import NotReadBack, ReadEntry
 _PROTOCOL = "2025-11-25"
 _TIMEOUT_S = 10.0
 _MAX_ANSWER_BYTES = 4 * 1024 * 1024
+_NO_TOKEN = "it needs a token. Set AGENT_MAIL_TOKEN to one of that server's, here and where clients start"
+_WRONG_TOKEN = (
+    "AGENT_MAIL_TOKEN is not valid there. If it is another server's, set AGENT_MAIL_URL to that, and run am setup again"
+)
 _WANTED = ("register_agent", "send_message", "fetch_inbox")
 
 
@@ -59,6 +63,9 @@ def _post(
     connection.request("POST", path, json.dumps({"jsonrpc": "2.0", **message}), sent)
     response = connection.getresponse()
     content = response.read(_MAX_ANSWER_BYTES)
+    if response.status == http.client.UNAUTHORIZED:
+        has_token = bool(headers.get("Authorization", "").removeprefix("Bearer").strip())
+        raise NotReadBack(f"it answers HTTP 401: {_WRONG_TOKEN if has_token else _NO_TOKEN}")
     if response.status not in (http.client.OK, http.client.ACCEPTED):
         raise NotReadBack(f"it answers HTTP {response.status}: {content[:200].decode('utf-8', 'replace')}")
     session = response.getheader("Mcp-Session-Id")
