@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.core.roles import ROLES_BY_WORD, BeyondRole, Role, require_role
+from mcp_agent_mail.core.roles import ROLES_BY_WORD, BeyondRole, RefusedAgent, Role, require_role
 
 
 def test_roles_are_named_as_settings_and_commands_name_them() -> None:
@@ -31,4 +31,19 @@ def test_a_refusal_names_what_was_asked_what_is_held_and_what_is_needed() -> Non
     assert refused.value.code == "PERMISSION_DENIED"
     assert refused.value.message == "send_message needs the role writer; the token that was shown gives reader."
     assert refused.value.data == {"held": "reader", "needed": "writer"}
-    assert "am token create --role" in refused.value.hint
+    assert refused.value.hint.endswith(": am token create --role writer")
+
+
+@pytest.mark.parametrize(
+    ("needed", "command"),
+    [
+        (Role.WRITER, "am token create --agent BlueLake --project '/code/my app' --role writer"),
+        (Role.OPERATOR, "am token create --role operator"),
+    ],
+)
+def test_whom_a_token_proves_another_token_has_to_prove_too(needed: Role, command: str) -> None:
+    agent = RefusedAgent(name="BlueLake", project="/code/my app")
+
+    refused = BeyondRole("send_message", held=Role.READER, needed=needed, agent=agent)
+
+    assert refused.hint.endswith(f": {command}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-from tests.auth.servers import NAMED, PROJECT, Server, bearer, open_server
+from tests.auth.servers import NAMED, OTHER, PROJECT, Server, bearer, open_server
 
 PROFILE = {"program": "tests", "model": "none"}
 
@@ -29,6 +30,23 @@ async def test_a_reader_that_proves_no_agent_is_told_to_ask_for_a_token(tmp_path
     assert "am token create --agent NAME --project PATH --role reader" in hints[0]
     assert "register first" not in hints[0]
     assert "register first: macro_start_session or register_agent" in hints[1]
+
+
+async def test_a_reader_of_an_agents_is_told_of_the_token_that_will_do(tmp_path: Path) -> None:
+    letter = {"project_key": PROJECT, "sender_name": NAMED, "to": [OTHER], "subject": "Plan", "body_md": "Ready."}
+    async with open_server(tmp_path, AGENT_AUTH="strict") as server:
+        _, reader = await server.issue(role="reader", agent_name=NAMED, project_key=PROJECT)
+        refused = await called(server, reader, "send_message", **letter)
+        command = shlex.split(refused["error"]["hint"].partition(": ")[2])
+        options = dict(zip(command[3::2], command[4::2], strict=True))
+        _, writer = await server.issue(
+            role=options["--role"], agent_name=options["--agent"], project_key=options["--project"]
+        )
+        sent = await called(server, writer, "send_message", **letter)
+
+    assert command[:3] == ["am", "token", "create"]
+    assert refused["error"]["type"] == "PERMISSION_DENIED"
+    assert sent["deliveries"][0]["payload"]["subject"] == "Plan"
 
 
 async def test_another_agent_registered_on_an_agents_connection_is_told_that_it_cannot_act_there(

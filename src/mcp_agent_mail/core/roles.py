@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import dataclass
 from enum import IntEnum
 
 from mcp_agent_mail.core.errors import PermissionDenied
@@ -23,13 +25,26 @@ class Role(IntEnum):
 ROLES_BY_WORD = {role.word: role for role in Role}
 
 
-class BeyondRole(PermissionDenied):
-    """What is asked needs a higher role than whoever asks holds."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedAgent:
+    """Whom the credentials of a refused call prove, by name, and the human key of the project."""
 
-    def __init__(self, what: str, *, held: Role, needed: Role) -> None:
+    name: str
+    project: str
+
+
+class BeyondRole(PermissionDenied):
+    """What is asked needs a higher role than whoever asks holds. `agent` is who asks, where a token proves one: another
+    token has to prove it too, but for what is the operator's alone.
+    """
+
+    def __init__(self, what: str, *, held: Role, needed: Role, agent: RefusedAgent | None = None) -> None:
+        is_agents = agent is not None and needed < Role.OPERATOR
+        whose = ["--agent", agent.name, "--project", agent.project] if agent is not None and is_agents else []
+        command = shlex.join(["am", "token", "create", *whose, "--role", needed.word])
         super().__init__(
             f"{what} needs the role {needed.word}; the token that was shown gives {held.word}.",
-            hint="The operator gives a token of a higher role: am token create --role ROLE.",
+            hint=f"The operator gives a token of that role: {command}",
             data={"held": held.word, "needed": needed.word},
         )
 

@@ -67,6 +67,7 @@ def build_http_app(
         tracer=tracer,
         lines=lines,
         places=CallPlaces(settings.http_max_calls),
+        find_proven=services.identity.find_proven,
     )
     services.custom.host.run = calls.run_within
     suggest = suggesting(services.suggestions, services.identity.caller)

@@ -21,7 +21,7 @@ from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import AgentMailError, Internal, InvalidInput
 from mcp_agent_mail.core.profiles import CUSTOM
 from mcp_agent_mail.core.resources import ResourceTable
-from mcp_agent_mail.core.roles import Role, require_role
+from mcp_agent_mail.core.roles import BeyondRole, RefusedAgent, Role
 from mcp_agent_mail.core.tools import (
     Credentials,
     Json,
@@ -41,6 +41,7 @@ from mcp_agent_mail.server.observability.call_words import named_project
 from mcp_agent_mail.server.preferences import NO_WISHES, ResponsePreferences
 
 if TYPE_CHECKING:
+    from mcp_agent_mail.features.identity.results import IdentityProof
     from mcp_agent_mail.server.observability.tracing import CallTracer
 
 logger = logging.getLogger("mcp_agent_mail.server")
@@ -52,6 +53,11 @@ _LONG_CALLS = TurnBounds(places=4, places_each=2, waiting_each=16, waiting=128, 
 
 def free(_: RateClass) -> None:
     """Nothing is counted."""
+
+
+async def nobody_proven(_: Credentials) -> IdentityProof | None:
+    """Where nobody knows agents."""
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +88,9 @@ def masked(error: BaseException, *, what: str, request_id: str) -> Internal:
 
 
 class Calls:
-    """Runs the tables. Raises nothing but AgentMailError (and cancellation)."""
+    """Runs the tables. Raises nothing but AgentMailError (and cancellation). `find_proven`: the agent that a token
+    proves, for the hint to whom its role does not do.
+    """
 
     def __init__(
         self,
@@ -94,8 +102,10 @@ class Calls:
         tracer: CallTracer | None = None,
         lines: CallLines | None = None,
         places: CallPlaces | None = None,
+        find_proven: Callable[[Credentials], Awaitable[IdentityProof | None]] = nobody_proven,
     ) -> None:
         self.places = places or CallPlaces()
+        self._find_proven = find_proven
         self.tools = tools
         self.resources = resources
         self._log_calls = log_calls
@@ -115,6 +125,7 @@ class Calls:
             tracer=self._tracer,
             lines=self._lines,
             places=self.places,
+            find_proven=self._find_proven,
         )
         other._turns = self._turns
         return other
@@ -158,18 +169,29 @@ class Calls:
         spec = self.tools.find(name)
         if spec is not None and spec.cluster == CUSTOM:
             raise unknown_tool(name, (), way="A custom tool calls the server's own tools alone.")
-        self._require_role(name, arguments, credentials := current_credentials())
+        await self._require_role(name, arguments, credentials := current_credentials())
         run = self._run_in_turn if name in self._long else self.tools.run
         return await run(name, arguments, credentials, ANY_WAY)
 
-    def _require_role(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> None:
+    async def _require_role(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> None:
         """Raise BeyondRole where the call asks for more than what let it in allows."""
         spec = self.tools.find(name) if credentials.role < Role.OPERATOR else None
         # What is not there over MCP is as unknown to a reader as to everybody.
         if spec is None or (credentials.via == "mcp" and not spec.is_over_mcp):
             return
         needed = Role.OPERATOR if spec.operator_only else Role.WRITER if changes(spec, arguments) else Role.READER
-        require_role(credentials.role, needed, name)
+        if credentials.role < needed:
+            raise BeyondRole(
+                name, held=credentials.role, needed=needed, agent=await self._refused(credentials, arguments)
+            )
+
+    async def _refused(self, credentials: Credentials, arguments: Mapping[str, Json]) -> RefusedAgent | None:
+        """Whom the call proves; a wrong token, which is refused once the role does, proves nobody."""
+        try:
+            proven = await self._find_proven(take_token(credentials, arguments)[0])
+        except AgentMailError:
+            return None
+        return None if proven is None else RefusedAgent(name=proven.agent, project=proven.project)
 
     async def _told(
         self,
@@ -209,7 +231,7 @@ class Calls:
     async def _run(self, name: str, arguments: Mapping[str, Json], facts: RequestFacts, way: CallWay) -> Json:
         facts.charge(RateClass.TOOLS)
         credentials = facts.credentials
-        self._require_role(name, arguments, credentials)
+        await self._require_role(name, arguments, credentials)
         run = self._run_in_turn if name in self._long else self.tools.run
         return await run(name, arguments, credentials, way)
 

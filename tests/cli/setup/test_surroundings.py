@@ -145,7 +145,11 @@ def test_a_server_is_started_where_there_is_none(tmp_path: Path) -> None:
 def test_no_server_is_started_for_a_token_that_it_would_not_take(shell: Shell) -> None:
     shell.set(AGENT_MAIL_TOKEN="s3cret" * 8, HTTP_BEARER_TOKEN="another" * 8)
 
-    told = refused_by_setup(shell)
+    try:
+        told = refused_by_setup(shell)
+    finally:
+        if (owner := read_owner(shell.home / ".mcp_agent_mail")) is not None:
+            os.kill(owner.pid or 0, signal.SIGTERM)
 
     assert "AGENT_MAIL_URL does not say which server it is for" in told
     assert "AGENT_MAIL_URL=https://mail.example.org am setup" in told
