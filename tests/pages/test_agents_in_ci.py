@@ -10,8 +10,16 @@ from tests.pages.reader import Reader
 from tests.served import Connection
 
 PAGE = ROOT / "docs" / "how-to" / "agents-in-ci.md"
-TOKEN = "a-long-random-secret"
 PROJECT = "/srv/code/app"
+MADE = ("ci-token", "first-token", "issued", "join-code", "registered")
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def issued(reader: Reader, wish: str) -> str:
+    return reader.types(f"am token create {wish} --json 2> log | jq -er .token").strip()
 
 
 def test_every_line_of_the_page_does_what_it_says(tmp_path: Path) -> None:
@@ -22,20 +30,25 @@ def test_every_line_of_the_page_does_what_it_says(tmp_path: Path) -> None:
         (reader.cwd / ".env").write_text(settings)
         (reader.cwd / ".env").chmod(0o600)
         reader.types("make serve")
-        with Connection(reader.port, {"Authorization": f"Bearer {TOKEN}"}) as connection:
-            connection.call("ensure_project", human_key=PROJECT)
+        reader.types(f"am projects ensure {PROJECT}")
+        with Connection(reader.port, bearer(issued(reader, "--role writer"))) as connection:
             reader.types(f"am projects invite {PROJECT} --json | jq -r .join_code > lake")
             code = (reader.cwd / "lake").read_text().strip()
             lake = {"project_key": PROJECT, "name": "BlueLake", "program": "test", "model": "test"}
-            proven = connection.call("register_agent", **lake, registration_token=code)["registration_token"]
+            connection.call("register_agent", **lake, registration_token=code)
+        proven = issued(reader, f"--agent BlueLake --project {PROJECT}")
 
-        invite, register, function, tell, deploy, read = [text for _, text in blocks_of(PAGE, "sh")]
-        reader._environment |= {"MAIL_URL": f"http://127.0.0.1:{reader.port}", "MAIL_TOKEN": TOKEN, "CI_JOB": "7"}
-        reader.types(invite + register)
-        reader._environment["AGENT_TOKEN"] = (reader.cwd / "agent-token").read_text().strip()
+        register, function, tell, deploy, read = [text for _, text in blocks_of(PAGE, "sh")]
+        reader._environment |= {"MAIL_URL": f"http://127.0.0.1:{reader.port}", "CI_JOB": "7"}
+        reader.types(register)
+        left = sorted(path.name for path in reader.cwd.iterdir() if path.name in MADE)
+        token = (reader.cwd / "ci-token").read_text().strip()
+        reader._environment["MAIL_TOKEN"] = token
+        twice = reader.types("! bash register.sh")
+        listed = reader.types("am token list --json 2> log | jq -r '.[] | .note'").splitlines()
         reader.types(function)
         told = [json.loads(reader.types(tell)) for _ in range(2)]
-        with Connection(reader.port, {"Authorization": f"Bearer {TOKEN}", "X-Agent-Token": proven}) as agent:
+        with Connection(reader.port, bearer(proven)) as agent:
             mine = {"project_key": PROJECT, "agent_name": "BlueLake"}
             inbox = agent.call("fetch_inbox", **mine)
             asked = {"project_key": PROJECT, "sender_name": "BlueLake", "to": ["SwiftCrane"]}
@@ -45,6 +58,8 @@ def test_every_line_of_the_page_does_what_it_says(tmp_path: Path) -> None:
             agent.call("file_reservation_paths", **mine, paths=["deploy/production"])
             kept_away = deploy.split("echo")[0].replace("wait_seconds: 30", "wait_seconds: 0")
             refused = reader.types(kept_away.replace("\njq", "\n! jq"))
+        reader._environment["MAIL_TOKEN"] = "amk_none"
+        locked_out = reader.types("if ( . ./mail.sh; mail GET agents | jq . ); then exit 1; fi")
 
     assert [mail["subject"] for mail in inbox] == ["Build 7 failed"]
     assert told[0] == told[1] == {"id": inbox[0]["id"], "subject": "Build 7 failed"}
@@ -52,4 +67,8 @@ def test_every_line_of_the_page_does_what_it_says(tmp_path: Path) -> None:
     assert json.loads(first) | {"id": 0} == {"id": 0, "from": "BlueLake", "subject": "Again, please"}
     assert again == ""
     assert refused.split() == ["false"]
-    assert not (reader.cwd / "join-code").exists()
+    assert left == ["ci-token", "issued"]
+    assert "PERMISSION_DENIED" in twice or "CONFLICT" in twice, twice
+    assert (reader.cwd / "ci-token").read_text().strip() == token
+    assert "SwiftCrane in CI" in listed
+    assert "detail" in locked_out

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, get_args, get_origin
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from mcp_agent_mail.cli.arguments import UsageMistake
 from mcp_agent_mail.cli.root_help import CommandSection, screen
 
 
@@ -110,7 +111,20 @@ class LeanCommand(TyperCommand):
 
 
 class LeanGroup(TyperGroup):
-    """A group whose parameters are converted by the standard library."""
+    """A group whose parameters are converted by the standard library. `instead` says of words that people try, and that
+    are none of its commands, what does what they want.
+    """
+
+    instead: ClassVar[Mapping[str, str]] = {}
+
+    # Typer keeps the command classes private.
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """As Typer's own, which for a word that is not there names the one that is spelt most like it."""
+        if args and (meant := self.instead.get(args[0])) is not None:
+            raise UsageMistake(f"There is no {ctx.command_path} {args[0]}. {meant}", ctx=ctx)
+        # Typer keeps the command classes private.
+        found: tuple[str | None, Any, list[str]] = super().resolve_command(ctx, args)
+        return found
 
     # Typer keeps the parameter classes private.
     def get_params(self, ctx: Any) -> list[Any]:

@@ -30,6 +30,16 @@ def test_a_lost_token_is_replaced_and_the_old_one_is_void(at_post: Shell, post: 
     assert (old.error_type, new.error_type) == ("PERMISSION_DENIED", "OK")
 
 
+@pytest.mark.parametrize("word", ["rotate", "renew", "replace"])
+def test_who_wants_another_token_for_an_old_one_is_told_how(word: str, shell: Shell) -> None:
+    ended = shell.am("token", word, "3")
+
+    assert ended.code == 2
+    assert f"There is no am token {word}." in ended.err
+    commands = ("am token create", "am token revoke ID", "am token reissue AGENT")
+    assert [command for command in commands if command not in ended.err] == []
+
+
 def test_a_token_is_issued_listed_and_revoked_beside_a_server(at_post: Shell, post: Post) -> None:
     note = f"for {post.project}"
 

@@ -24,8 +24,20 @@ from mcp_agent_mail.cli.output import (
 from mcp_agent_mail.cli.project_option import ProjectOption, project_key
 from mcp_agent_mail.domain.identity.issued_tokens import LIFETIME
 
+_ROTATE = (
+    "In the place of an issued token: am token create with the same options, hand the new one out, "
+    "then am token revoke ID. Of an agent's registration token: am token reissue AGENT."
+)
+
+
+class TokenGroup(LeanGroup):
+    """The commands of tokens, and what is meant by those that there are not."""
+
+    instead = dict.fromkeys(("rotate", "renew", "replace"), _ROTATE)
+
+
 app = typer.Typer(
-    cls=LeanGroup,
+    cls=TokenGroup,
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
