@@ -35,10 +35,10 @@ class RobotPost:
             )
         return int(sent["deliveries"][0]["payload"]["id"])
 
-    def issue(self, agent: str | None) -> str:
+    def issue(self, agent: str | None, **wish: str) -> str:
         """A token that the operator issues, to the agent if there is one."""
         bearer = f"Bearer {(self.server.root / 'operator.token').read_text().strip()}"
-        asked = {} if agent is None else {"agent_name": agent, "project_key": self.project}
+        asked = wish if agent is None else {"agent_name": agent, "project_key": self.project, **wish}
         with self.server.connect() as connection:
             answer = connection.rpc("create_issued_token", asked, Authorization=bearer)
         return str(answer.value["token"])

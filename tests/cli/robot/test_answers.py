@@ -97,6 +97,11 @@ def test_verified_is_who_the_server_says_is_proven(mode: str, at_shell: Shell, r
             "issued and own": {"AGENT_MAIL_TOKEN": post.issue(AGENT), "AGENT_MAIL_AGENT_TOKEN": post.token},
             "issued and another's": {"AGENT_MAIL_TOKEN": post.issue(AGENT), "AGENT_MAIL_AGENT_TOKEN": post.peers_token},
             "issued to nobody": {"AGENT_MAIL_TOKEN": post.issue(None)},
+            "an operator's": {"AGENT_MAIL_TOKEN": post.issue(None, role="operator")},
+            "an operator's and own": {
+                "AGENT_MAIL_TOKEN": post.issue(None, role="operator"),
+                "AGENT_MAIL_AGENT_TOKEN": post.token,
+            },
             "issued to another": {"AGENT_MAIL_TOKEN": post.issue(PEER)},
             "issued, in the wrong place": {"AGENT_MAIL_AGENT_TOKEN": post.issue(AGENT)},
             "another's": {"AGENT_MAIL_AGENT_TOKEN": post.peers_token},
@@ -119,6 +124,8 @@ def test_verified_is_who_the_server_says_is_proven(mode: str, at_shell: Shell, r
         "issued and own": True,
         "issued and another's": "PERMISSION_DENIED",
         "issued to nobody": unproven,
+        "an operator's": "PERMISSION_DENIED",
+        "an operator's and own": True,
         "issued to another": "PERMISSION_DENIED",
         "issued, in the wrong place": "PERMISSION_DENIED",
         "another's": "PERMISSION_DENIED",
@@ -141,6 +148,27 @@ def test_a_jwt_proves_the_agents_that_it_names(at_shell: Shell, robot_post: Robo
             told[str(agents)] = answer["error"]["type"] if "error" in answer else answer["verified"]
 
     assert told == {"None": False, AGENT: True, str([PEER, AGENT]): True, PEER: "PERMISSION_DENIED"}
+
+
+def test_nothing_is_asked_with_the_operators_right(at_shell: Shell, robot_post: RobotPost) -> None:
+    robot_post.send("Hello")
+    at_shell.unset("AGENT_MAIL_AGENT_TOKEN")
+    now_s = int(time.time())
+    jwt = signed(claims(role="operator", agent=None, iat=now_s, exp=now_s + 900), key=new_key("HS256"))
+    jwts = {"HTTP_JWT_ENABLED": "true", "HTTP_JWT_AUDIENCE": AUDIENCE, "HTTP_JWT_ISSUER": ISSUER}
+    refused = []
+    with robot_post.served_with(HTTP_JWT_SECRET=SECRET, AGENT_AUTH="strict", **jwts) as post:
+        for bearer in (jwt, post.issue(None, role="operator")):
+            at_shell.set(AGENT_MAIL_TOKEN=bearer)
+            asked = (("status",), ("inbox",), ("thread", "1"), ("search", "Hello"), ("reservations",))
+            refused += [at_shell.am("robot", *words) for words in asked]
+
+    errors = [ended.json()["error"] for ended in refused]
+    assert {ended.code for ended in refused} == {1}
+    assert {error["message"].partition(":")[0] for error in errors} == {
+        "AGENT_MAIL_TOKEN gives the operator's right, which proves no agent"
+    }
+    assert f"am token create --agent {AGENT}" in errors[0]["hint"]
 
 
 def test_the_inbox_is_unread_mail_and_stays_unread(at_shell: Shell, robot_post: RobotPost) -> None:

@@ -123,7 +123,7 @@ async def test_what_the_store_takes_is_told_where_it_is_measured(ward: Ward) -> 
         ward.seeded.store, PLACE, clock=ward.seeded.clock, archive=ward.archive, store_size=lambda: figures
     )
 
-    shown = [show_health(await service.check(), tells_feed_tail=False)["store"] for service in (measured, ward.service)]
+    shown = [show_health(await service.check(), caller=None)["store"] for service in (measured, ward.service)]
 
     assert [(one["used_bytes"], one["free_bytes"], one["last_error"]) for one in shown] == [
         (3, 4, None),

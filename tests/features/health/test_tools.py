@@ -24,3 +24,4 @@ async def test_how_far_the_numbers_of_all_mail_are_is_told_to_the_proven_alone(t
     unproven, wrong, proven, operator = (one["delivery"]["feed_tail"] for one in healths)
     assert (unproven, wrong) == (None, None)
     assert proven == operator == 0
+    assert [one["caller"] for one in healths] == ["anonymous", None, "agent", "operator"]

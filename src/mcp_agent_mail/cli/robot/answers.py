@@ -166,11 +166,11 @@ def _counts(caller: RobotCaller) -> dict[str, int]:
 
 
 def _is_verified(caller: RobotCaller) -> bool:
-    """Whether a token that came along proved the caller. The server tells the end of its feed to the proven alone, and
-    whoever is proven to be another agent is refused as this one. Raises what a wrong token raises.
+    """Whether a token that came along proved the caller. The server tells that an agent is proven; that it is this one
+    it has been asked before: another is refused as this one. Raises what a wrong token raises.
     """
     _counts(caller)
-    return caller.gateway.call("health_check", {})["delivery"]["feed_tail"] is not None
+    return bool(caller.gateway.call("health_check", {})["caller"] == "agent")
 
 
 def _leases(caller: RobotCaller, limit: int = _LEASES, **after: int) -> list[Item]:

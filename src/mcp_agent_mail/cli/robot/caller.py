@@ -11,11 +11,15 @@ from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
 from mcp_agent_mail.cli.project_option import project_key
 from mcp_agent_mail.clients.hook.identity import look_at_git
-from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.errors import InvalidInput, PermissionDenied
 
 
 class CallerUnsaid(InvalidInput):
     """Neither the environment nor Git says which agent asks."""
+
+
+class OperatorsBearer(PermissionDenied):
+    """What would be sent gives the operator's right and proves no agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +38,8 @@ class RobotCaller:
 
 @contextmanager
 def open_caller(project: str | None) -> Iterator[RobotCaller]:
-    """The agent of these surroundings: AGENT_NAME, else Git's agent-mail.name. Raises CallerUnsaid, and what opening a
-    gateway raises.
+    """The agent of these surroundings: AGENT_NAME, else Git's agent-mail.name. Raises CallerUnsaid, OperatorsBearer,
+    and what opening a gateway raises.
     """
     context = load_context().as_agent()
     _, of_git = look_at_git(os.getcwd(), os.environ)  # noqa: PTH109  # as hooks are told it
@@ -47,7 +51,22 @@ def open_caller(project: str | None) -> Iterator[RobotCaller]:
             "AGENT_MAIL_TOKEN with one that am token create issued.",
         )
     with open_gateway(context) as gateway:
+        _require_no_operator(gateway, context, agent)
         yield RobotCaller(gateway=gateway, agent=agent, project=_project(project, context, of_git))
+
+
+def _require_no_operator(gateway: Gateway, context: CliContext, agent: str) -> None:
+    """Raise OperatorsBearer where AGENT_MAIL_TOKEN, whoever made it, gives the operator's right: the server alone can
+    tell. An agent's own token beside it counts before that right, and in process it is not sent.
+    """
+    if gateway.is_in_process or context.settings.agent_mail_token is None or context.agent_token() is not None:
+        return
+    if gateway.call("health_check", {})["caller"] == "operator":
+        raise OperatorsBearer(
+            f"AGENT_MAIL_TOKEN gives the operator's right, which proves no agent: am robot asks as {agent} alone.",
+            hint=f"Set AGENT_MAIL_TOKEN to a token that proves {agent} (am token create --agent {agent}), or give its "
+            "registration token in AGENT_MAIL_AGENT_TOKEN. As the operator ask am mail.",
+        )
 
 
 def _project(option: str | None, context: CliContext, of_git: dict[str, str]) -> str:

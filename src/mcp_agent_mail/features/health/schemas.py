@@ -6,6 +6,8 @@ import re
 
 from mcp_agent_mail.core.clock import iso_or_none
 from mcp_agent_mail.core.tools import Json
+from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.identity.readership import may_count_all_mail
 from mcp_agent_mail.features.health.results import Health, ServerPlace, SweepFigures
 
 _PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
@@ -16,10 +18,10 @@ def masked_url(url: str) -> str:
     return _PASSWORD.sub(r"\1:***@", url)
 
 
-def show_health(health: Health, *, tells_feed_tail: bool) -> Json:
+def show_health(health: Health, *, caller: Caller | None) -> Json:
     """The answer of `health_check`, for everybody. Figures of the store are null when it cannot be read; passwords in
     URLs are masked, times are UTC as ISO 8601. `feed_tail` rises with all mail, blind and other projects' too: it is
-    null for whoever is not proven.
+    null for whoever is not proven. `caller` is what the call proves its caller to be, null where its tokens are wrong.
     """
     place, backlog, care, size = health.place, health.backlog, health.archive_care, health.store_size
     return {
@@ -29,6 +31,7 @@ def show_health(health: Health, *, tells_feed_tail: bool) -> Json:
         "http_port": place.http_port,
         "database_url": masked_url(place.database_url),
         "version": place.version,
+        "caller": caller and caller.kind.value,
         "archive": {
             "pending_events": backlog.pending_events if backlog else None,
             "oldest_pending_s": round(backlog.oldest_pending_s, 3) if backlog else None,
@@ -57,7 +60,7 @@ def show_health(health: Health, *, tells_feed_tail: bool) -> Json:
             "waits": health.waiting and health.waiting.waits,
             "streams": health.waiting and health.waiting.streams,
             "limit": health.waiting and health.waiting.limit,
-            "feed_tail": health.feed_tail if tells_feed_tail else None,
+            "feed_tail": health.feed_tail if caller is not None and may_count_all_mail(caller) else None,
         },
         "failing": [
             {
