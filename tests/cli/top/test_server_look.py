@@ -58,6 +58,40 @@ def test_sums_of_projects_that_were_not_all_looked_at_are_lower_bounds(looks: Se
     assert (first.has_more_projects, second.has_more_projects) == (False, False)
 
 
+def test_what_a_token_may_not_see_is_left_out_and_said(tmp_path: Path) -> None:
+    secret = "the-token-of-this-whole-server"
+    told = {}
+    with Served(tmp_path / "store", HOME=str(tmp_path), AGENT_AUTH="strict", HTTP_BEARER_TOKEN=secret) as served:
+        operators = {"Authorization": f"Bearer {(served.root / 'operator.token').read_text().strip()}"}
+        with served.connect(**operators) as connection:
+            for number in (1, 2):
+                project, agent = {"project_key": f"/code/p{number}"}, {"agent_name": "BlueLake"}
+                connection.call("ensure_project", human_key=f"/code/p{number}")
+                connection.call("register_agent", **project, name="BlueLake", program="tester", model="none")
+                connection.call("file_reservation_paths", **project, **agent, paths=["a/**"])
+            issued = {
+                role: connection.call("create_issued_token", role=role)["token"]
+                for role in ("reader", "writer", "operator")
+            }
+            agents = connection.call("create_issued_token", project_key="/code/p1", agent_name="BlueLake")["token"]
+        for whose, token in {"server": secret, **issued, "agent": agents}.items():
+            with closing(ServerLook(Server(url=f"http://127.0.0.1:{served.port}", bearer_token=token))) as looks:
+                looks.look()
+                found = looks.look()
+            figures = (found.projects, found.agents, found.leases, found.has_more_leases, found.has_more_unread)
+            told[whose] = (figures, sorted((row.unread for row in found.rows), key=str), found.problem)
+
+    said = "leases or unread mail of {} are not told to this token: one that was issued with --role operator"
+    assert told["server"] == told["reader"] == told["writer"]
+    for whose, figures, unread, problem in (
+        ("server", (2, 2, 0, True, True), [None, None], said.format("2 projects")),
+        ("operator", (2, 2, 2, False, False), [0, 0], ""),
+        ("agent", (2, 2, 1, True, True), [0, None], said.format("1 project")),
+    ):
+        assert told[whose][:2] == (figures, unread), whose
+        assert str(told[whose][2] or "").startswith(problem), whose
+
+
 def test_more_than_a_list_holds_is_counted(looks: ServerLook, server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     with server.connect() as connection:
         for number in range(8):

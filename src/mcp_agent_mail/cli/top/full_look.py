@@ -12,14 +12,14 @@ MOST_SHOWN = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentLook:
-    """An agent that is not retired. `last_active_ts` is ISO 8601; `listening` is None where nobody can say; with
-    `has_more_leases` it may hold more than `leases`.
+    """An agent that is not retired. `last_active_ts` is ISO 8601; `unread` is None where whoever looks is not told, and
+    `listening` where nobody can say; with `has_more_leases` it may hold more than `leases`.
     """
 
     name: str
     project: str
     program: str
-    unread: int
+    unread: int | None
     leases: int
     listening: bool | None
     last_active_ts: str
@@ -40,12 +40,12 @@ class ProjectLook:
 
     @property
     def unread(self) -> int:
-        return sum(one.unread for one in self.agents)
+        return sum(one.unread or 0 for one in self.agents)
 
     @property
     def has_more_unread(self) -> bool:
         """Whether there are agents whose mail is not in `unread`."""
-        return self.agents_count > len(self.agents)
+        return self.agents_count > len(self.agents) or any(one.unread is None for one in self.agents)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

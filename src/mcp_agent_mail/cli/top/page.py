@@ -138,7 +138,7 @@ def _agents(rows: Sequence[AgentLook], now: Micros) -> RenderableType:
             _cell(row.name),
             _cell(row.project),
             _cell(row.program),
-            Text(str(row.unread), style=_LOUD if row.unread else _DIM),
+            Text("-" if row.unread is None else str(row.unread), style=_LOUD if row.unread else _DIM),
             Text(_at_least(row.leases, has_more=row.has_more_leases), style="" if row.leases else _DIM),
             age(row.last_active_ts, now),
             "yes" if row.listening else "-",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from mcp_agent_mail.cli.exit_codes import WireError, code_of
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server
 from mcp_agent_mail.cli.project_option import list_uri, resource_uri
 from mcp_agent_mail.cli.top.call_counts import CallFigures, ToolCalls, read_figures
@@ -23,6 +24,7 @@ from mcp_agent_mail.cli.top.full_look import (
     added_up,
     seen_agents,
 )
+from mcp_agent_mail.core.errors import AuthenticationRequired, PermissionDenied
 
 ANSWER_WITHIN_S = 3.0
 PROJECTS_A_LOOK = 4
@@ -39,6 +41,7 @@ _WINDOW_S = 60.0
 _METRICS = "/metrics"
 _METRICS_AT_MOST = 4 << 20
 _BUSIEST = 5
+_NOT_TOLD = (AuthenticationRequired.code, PermissionDenied.code)
 
 
 class ServerLook:
@@ -54,6 +57,8 @@ class ServerLook:
         self._slugs: list[str] = []
         self._has_more_projects = False
         self._lists_left = 0
+        self._without_leases: set[str] = set()
+        """Projects whose leases whoever asks is not told."""
         self._looks: dict[str, ProjectLook] = {}
         self._turn = 0
         self._count = 0
@@ -90,6 +95,7 @@ class ServerLook:
             if len(page) < _LISTED:
                 break
         self._has_more_projects = len(found) == _LISTS * _LISTED
+        self._without_leases.clear()
         self._slugs = [str(one["slug"]) for one in reversed(found)]
         self._looks = {slug: look for slug, look in self._looks.items() if slug in set(self._slugs)}
 
@@ -109,7 +115,7 @@ class ServerLook:
                 name=str(one["name"]),
                 project=slug,
                 program=str(one["program"]),
-                unread=int(one["unread_count"]),
+                unread=None if one["unread_count"] is None else int(one["unread_count"]),
                 leases=held[str(one["name"])],
                 has_more_leases=has_more_leases,
                 listening=bool(one["listening"]),
@@ -131,10 +137,12 @@ class ServerLook:
 
     # Leases as JSON has them.
     def _leases(self, slug: str) -> tuple[list[dict[str, Any]], bool]:
-        """Those that hold, and whether there are more than this look has lists for."""
+        """Those that hold, and whether there are more than this look has lists for, or is told."""
         found: list[dict[str, Any]] = []
         for _ in range(_LISTS):
-            page = self._gateway.read(resource_uri("file_reservations", slug, limit=_LISTED, **_after(found)))
+            page = self._lease_page(slug, _after(found))
+            if page is None:
+                break
             found += page
             if len(page) < _LISTED:
                 return found, False
@@ -142,6 +150,22 @@ class ServerLook:
                 break
             self._lists_left -= 1
         return found, True
+
+    # As above.
+    def _lease_page(self, slug: str, after: Mapping[str, int]) -> list[dict[str, Any]] | None:
+        """None where whoever asks is not told, who is not asked for again before projects are listed anew."""
+        if slug in self._without_leases:
+            return None
+        try:
+            page: list[dict[str, Any]] = self._gateway.read(
+                resource_uri("file_reservations", slug, limit=_LISTED, **after)
+            )
+        except WireError as refused:
+            if code_of(refused) not in _NOT_TOLD:
+                raise
+            self._without_leases.add(slug)
+            return None
+        return page
 
     def _overview(self) -> FullLook:
         looks, newest = list(self._looks.values()), self._figures[-1]
@@ -167,7 +191,21 @@ class ServerLook:
         for part in ("store", "archive"):
             if told := self._health[part].get("last_error"):
                 return f"{part}: {told}"
-        return "its store cannot be read or written" if self._health["status"] == "error" else None
+        if self._health["status"] == "error":
+            return "its store cannot be read or written"
+        return self._untold()
+
+    def _untold(self) -> str | None:
+        """What this token is not told, and which one is."""
+        without_mail = {slug for slug, look in self._looks.items() if any(one.unread is None for one in look.agents)}
+        count = len(self._without_leases | without_mail)
+        if not count:
+            return None
+        whose = "1 project" if count == 1 else f"{count} projects"
+        return (
+            f"leases or unread mail of {whose} are not told to this token: one that was issued with --role operator in "
+            "AGENT_MAIL_TOKEN shows all, an agent's what that agent sees"
+        )
 
 
 # Rows as JSON has them.
