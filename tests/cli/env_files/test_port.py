@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from tests.cli.conftest import Post
 from tests.cli.shell import Shell
+from tests.served import Served
 
 
 @pytest.fixture
@@ -42,6 +44,26 @@ def test_without_a_file_one_is_written_as_by_init_and_then_changed(shell: Shell,
     )
     assert path.read_text() == text.replace("\nHTTP_PORT=9000\n", "\nHTTP_PORT=9001\n")
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_who_has_the_port_now_is_said(shell: Shell, path: Path, tmp_path: Path) -> None:
+    with Served(tmp_path / "other", HOME=str(tmp_path), HTTP_BEARER_TOKEN="theirs" * 8) as server:
+        theirs = shell.am("config", "set-port", str(server.port))
+        asked = [shell.am(*words) for words in (("token", "list"), ("token", "create"), ("top", "--once"), ("status",))]
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        taken = shell.am("config", "set-port", str(stranger.getsockname()[1]))
+    free = shell.am("config", "set-port", str(server.port))
+
+    assert (theirs.code, taken.code) == (0, 0)
+    assert f"An agent-mail server of another store listens on port {server.port} now" in theirs.err
+    assert "Another program listens on port" in taken.err
+    assert free.err == ""
+    assert path.exists()
+    for ended in asked:
+        told = " ".join((ended.out + ended.err).split())
+        assert "am config set-port PORT" in told
+        assert f"AGENT_MAIL_URL=http://127.0.0.1:{server.port}" in told
+        assert "(am token create)" not in told
 
 
 def test_what_stands_against_the_line_is_said(shell: Shell, path: Path) -> None:

@@ -34,6 +34,18 @@ def test_a_token_that_opens_nothing_is_told_by_its_setting(
     assert refused.hint.startswith(hint)
 
 
+@pytest.mark.parametrize(("bearer", "message"), [(None, "Why."), ("amk_own", NOT_VALID)])
+def test_a_server_that_nobody_named_and_that_has_another_store_is_told_as_none_of_ours(
+    bearer: str | None, message: str
+) -> None:
+    refused = refused_below(401, "Why.", Server(url=URL, bearer_token=bearer, is_others=True))
+
+    assert refused.message == message
+    assert refused.hint.startswith(f"The server at {URL} has another store than yours. Choose another port")
+    assert "am config set-port PORT" in refused.hint
+    assert f"AGENT_MAIL_URL={URL}" in refused.hint
+
+
 @pytest.mark.parametrize(
     ("status", "code"),
     [(403, "PERMISSION_DENIED"), (413, "INVALID_INPUT"), (429, "RATE_LIMITED"), (418, "UNAVAILABLE")],

@@ -15,6 +15,7 @@ from mcp_agent_mail.cli.context import bad_settings, read_settings
 from mcp_agent_mail.cli.env_files.env_file import EnvFileThere, chosen_path, set_value
 from mcp_agent_mail.cli.env_files.init import write_template
 from mcp_agent_mail.cli.output import Column, JsonFlag, print_fields, print_json, print_rows
+from mcp_agent_mail.cli.service.port_check import is_ours, is_taken
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.settings.server import load_settings
 from mcp_agent_mail.core.settings.sources import COMMAND_LINE, SettingNotice, SettingsError
@@ -54,7 +55,7 @@ def set_port(
 
     In one step, and nothing else in it changes: mode, comments, order. Without a file one is written as
     by am init. A server that runs keeps its port until it is started again; clients that am setup has set
-    up want am setup again.
+    up want am setup again. Who listens there already is told.
     """
     path = chosen_path(_given(env_file))
     _require_fit(port, path)
@@ -108,8 +109,18 @@ def _tell_what_else_counts(port: int, path: Path) -> None:
         return
     _tell_duplicates(loaded.notices)
     owner = read_owner(loaded.settings.storage_root)
-    if owner is not None and owner.url is not None and not owner.url.endswith(f":{port}"):
+    is_there = owner is not None and owner.url is not None and owner.url.endswith(f":{port}")
+    if owner is not None and owner.url is not None and not is_there:
         _tell(f"The server at {owner.url} keeps its port until it is started again.")
+    if port and not is_there:
+        _tell_who_has_it(loaded.settings.http_host, port)
+
+
+def _tell_who_has_it(host: str, port: int) -> None:
+    if not is_taken(host, port):
+        return
+    who = "An agent-mail server of another store" if is_ours(host, port) else "Another program"
+    _tell(f"{who} listens on port {port} now: yours cannot start there. Choose another port, or stop that one.")
 
 
 def _tell_duplicates(notices: Iterable[SettingNotice]) -> None:

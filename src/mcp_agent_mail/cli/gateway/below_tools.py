@@ -39,9 +39,18 @@ def refused_below(status: int, detail: str, server: Server, *, again: str = "") 
     return WireError({"type": kind, "message": detail, "hint": hint, "data": data})
 
 
+def _not_ours(server: Server) -> str:
+    return (
+        f"The server at {server.url} has another store than yours. Choose another port for yours: am config set-port "
+        f"PORT. If that one is meant, set AGENT_MAIL_URL={server.url}, and AGENT_MAIL_TOKEN to a token issued there."
+    )
+
+
 def _unopened(detail: str, server: Server) -> tuple[str, str]:
     """The fact and the next step, where no token came along or one that opens nothing."""
     bearer = server.bearer_token
+    if server.is_others:
+        return (f"AGENT_MAIL_TOKEN is not valid at {server.url}." if bearer else detail), _not_ours(server)
     if not bearer:
         is_misplaced = (server.agent_token or "").startswith(ISSUED_TOKEN_PREFIX)
         return detail, _MISPLACED if is_misplaced else _NEEDED

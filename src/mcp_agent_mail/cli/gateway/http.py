@@ -38,6 +38,8 @@ class Server:
     agent_token: str | None = field(default=None, repr=False)
     is_named: bool = False
     """By AGENT_MAIL_URL: another one, started here, would have another store."""
+    is_others: bool = False
+    """It has another store than ours and was not named: the settings only say that ours would listen there."""
 
 
 class _TooLong(Exception):

@@ -134,6 +134,7 @@ def server_at(url: str, context: CliContext) -> Server:
         bearer_token=bearer_token,
         agent_token=None if is_operator else context.agent_token(),
         is_named=url == context.named_url(),
+        is_others=url not in (context.named_url(), context.owner_url()),
     )
 
 
@@ -188,7 +189,7 @@ def _take_store_or_find_server(context: CliContext) -> InProcessGateway | Server
 def _at_settings_address(context: CliContext, *, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> Iterator[Gateway]:
     url = context.settings_url()
     # An agent's tokens go to who was named or has the store, as those of its hooks do.
-    server = Server(url=url) if context.acts_as_agent else server_at(url, context)
+    server = Server(url=url, is_others=True) if context.acts_as_agent else server_at(url, context)
     try:
         with _over_http(server, answer_timeout_s=answer_timeout_s) as gateway:
             _tell_of_another_store(gateway, url, context)
