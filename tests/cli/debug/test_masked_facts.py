@@ -79,3 +79,11 @@ def test_findings_of_a_kind_are_counted_without_where_they_are(known: KnownWords
         "checks": {"database": 1},
         "findings": [{"check": "database", "problem": "damaged", "next_step": "look at the file…", "count": 2}],
     }
+
+
+def test_a_check_that_is_named_after_what_it_looked_at_keeps_its_kind(known: KnownWords) -> None:
+    names = ("part zebra-shop-1", "part kiwi-2", "database", "zebra part", "zebra")
+
+    told = doctor_facts([CheckResult(check=name, evidence="zebra") for name in names], known)
+
+    assert told["checks"] == {"part (not told)": 2, "database": 1, "(not told)": 2}

@@ -9,6 +9,7 @@ import pytest
 
 from mcp_agent_mail.cli.debug.report import MOST_BYTES, _bounded, _section, make_report
 from mcp_agent_mail.core.errors import NotFound
+from tests.cli.shell import Shell
 
 
 def test_a_section_that_fails_tells_its_kind_and_no_words() -> None:
@@ -46,3 +47,18 @@ def test_it_says_which_form_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     assert report["format"] == "mcp-agent-mail debug report 1"
     assert report["health"] is None
+
+
+def test_where_there_is_no_log_that_is_said_with_what_to_do(shell: Shell) -> None:
+    (shell.home / ".mcp_agent_mail").mkdir()
+    without = shell.am("debug", "report", "-")
+    (shell.home / ".mcp_agent_mail/server.log").write_text("")
+    empty = shell.am("debug", "report", "-")
+
+    log = without.json()["log"]
+    assert log["failed"] == "NOT_FOUND"
+    assert log["problem"] == "No log was found at STORAGE_ROOT/server.log."
+    assert "--log LOG" in log["next_step"]
+    assert without.err == f"Notice: {log['problem']} {log['next_step']}\n"
+    assert str(shell.home) not in without.out + without.err
+    assert (empty.json()["log"], empty.err) == ([], "")

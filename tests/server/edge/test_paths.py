@@ -68,6 +68,7 @@ def _row(rule: PathRule) -> tuple[str, ...]:
         "anybody" if rule.accepts is AcceptedBearers.NONE else rule.least.word,
         _ACCEPTED[rule.accepts],
         "yes" if rule.has_cors else "no",
+        "any" if rule.from_any_host else "checked",
         *([] if rule.rate is None else [rule.rate.value]),
     )
 
@@ -81,7 +82,7 @@ def test_the_page_about_http_has_each_class_as_it_is() -> None:
     for one, rule in RULES.items():
         assert shown[one.value][: len(_row(rule))] == _row(rule), one
         if rule.rate is None:
-            assert shown[one.value][4] == ("none" if one is PathClass.PROBE else "as what is called"), one
+            assert shown[one.value][5] == ("none" if one is PathClass.PROBE else "as what is called"), one
     assert {rule.rate for rule in RULES.values()} - {None} == {RateClass.OTHERS, RateClass.TOOLS}
 
 

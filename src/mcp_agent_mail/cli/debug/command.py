@@ -57,9 +57,11 @@ def report(
     if path is not None:
         _require_free(path)
     # The doctor and the archive: half a second, which a refusal does not take.
-    from mcp_agent_mail.cli.debug.report import make_report
+    from mcp_agent_mail.cli.debug.report import make_report, untold_log
 
     text = make_report(None if log is None else _require_log(given_path(log, "--log")))
+    if (untold := untold_log(text)) is not None:
+        sys.stderr.write(f"Notice: {untold}\n")
     if path is None:
         sys.stdout.write(text)
         return

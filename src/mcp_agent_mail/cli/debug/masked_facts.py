@@ -74,9 +74,10 @@ def doctor_facts(results: Iterable[CheckResult], known: KnownWords) -> Json:
     checks: dict[str, int] = {}
     findings: dict[tuple[str, str, str], int] = {}
     for result in results:
-        checks[known.word(result.check)] = checks.get(known.word(result.check), 0) + 1
+        name = _check_name(result.check, known)
+        checks[name] = checks.get(name, 0) + 1
         for one in result.findings:
-            kind = (known.word(one.check), state_facts(one.problem, known), known.told(one.next_step))
+            kind = (_check_name(one.check, known), state_facts(one.problem, known), known.told(one.next_step))
             findings[kind] = findings.get(kind, 0) + 1
     return {
         "verdict": "findings" if findings else "well",
@@ -86,3 +87,11 @@ def doctor_facts(results: Iterable[CheckResult], known: KnownWords) -> Json:
             for (check, problem, step), count in list(findings.items())[:_MOST_ITEMS]
         ],
     }
+
+
+def _check_name(check: str, known: KnownWords) -> str:
+    """Of one that is named after what it looked at, its kind: `archive (not told)`."""
+    kind, _, of = check.partition(" ")
+    if known.word(check) != UNTOLD or not of or known.word(kind) == UNTOLD:
+        return known.word(check)
+    return f"{kind} {UNTOLD}"

@@ -24,7 +24,7 @@ from mcp_agent_mail.cli.gateway.port import find_server
 from mcp_agent_mail.cli.offline.check import check_around
 from mcp_agent_mail.cli.top.store_look import look_into_store
 from mcp_agent_mail.core.clock import iso, system_clock
-from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.core.home_folder import home_folder
 from mcp_agent_mail.core.logging import without_tokens
 from mcp_agent_mail.core.settings.kinds import MASK, Secret
@@ -64,9 +64,29 @@ def make_report(log: Path | None) -> str:
         "health": _section(lambda: state_facts(_health(context), known)),
         "store": _section(lambda: _store(context)),
         "doctor": _section(lambda: doctor_facts(check_around(context), known)),
-        "log": _section(lambda: log_facts(log or context.storage_root / LOG_FILE, known)),
+        "log": _section(lambda: _log(log or _log_of(context), known)),
     }
     return _bounded(report, _secrets(loaded))
+
+
+def untold_log(report: str) -> str | None:
+    """Why there are no lines of a log in it, where none was found, and what to do; None where one was, or that is not
+    the reason.
+    """
+    log = json.loads(report).get("log")
+    return f"{log['problem']} {log['next_step']}" if isinstance(log, dict) and "next_step" in log else None
+
+
+def _log(log: Path, known: KnownWords) -> Json:
+    """Only the store's own may be missing: one that was named is there."""
+    if os.path.lexists(log):
+        return log_facts(log, known)
+    return {
+        "failed": NotFound.code,
+        "problem": f"No log was found at STORAGE_ROOT/{LOG_FILE}.",
+        "next_step": "A server in the foreground writes it to its terminal: keep that in a file (am serve 2> LOG), and "
+        "name it: --log LOG.",
+    }
 
 
 def _section(make: Callable[[], Json]) -> Json:
