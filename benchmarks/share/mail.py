@@ -90,10 +90,11 @@ class Office:
         body = self._corpus.body()
         if number % _TELLING_EVERY == 0:
             body += _TELLING
-        attachments = ()
+        attachments: Sequence[Attachment] = ()
         if number % _ATTACHED_EVERY == 0:
             log = "\n".join(f"{line}: {self._corpus.body()}" for line in range(3)).encode()
-            attachments = (self.attachment(log, f"log-{number}.txt"), self.attachment(_PICTURE, "cart.png", "image/png"))
+            picture = self.attachment(_PICTURE, "cart.png", "image/png")
+            attachments = (self.attachment(log, f"log-{number}.txt"), picture)
         thread = f"CART-{self._random.randrange(THREADS)}" if self._random.random() < _IN_A_THREAD else None
         self.send(subject=self._corpus.subject(), body=body, thread=thread, attachments=attachments)
 
@@ -169,8 +170,7 @@ def in_name_of_agent(office: Office, told: str, mark: str, _: int) -> None:
 
 
 def in_name_of_attachment(office: Office, told: str, mark: str, number: int) -> None:
-    name = told.replace("/", " ")[:_LONGEST_NAME]
-    office.send(body=mark, attachments=[office.attachment(f"of {number}".encode(), name)])
+    office.send(body=mark, attachments=[office.attachment(f"of {number}".encode(), told[:_LONGEST_NAME])])
 
 
 def in_attached_text(office: Office, told: str, mark: str, number: int) -> None:
@@ -211,12 +211,14 @@ def mark_of(number: int) -> str:
 
 
 def plant(office: Office, secrets: Sequence[PlantedSecret]) -> None:
-    """Each in the next of PLACES that can hold it: all but bodies, code and attached text have one line."""
+    """Each in the next of PLACES that can hold it: all but bodies, code and attached text have one line, and
+    no name of a file has a slash.
+    """
     places = list(PLACES)
     for number, secret in enumerate(secrets):
         place = places[number % len(places)]
-        if place == "name of an agent" and not secret.told.isascii():
-            place = "body"
+        if place == "name of an attachment" and "/" in secret.told:
+            place = "attached text"
         told = split_by_markdown(secret, number) if place == "split by Markdown" else secret.told
         if place not in ("body", "code", "attached text", "split by Markdown"):
             told = told.replace("\n", "\\n")

@@ -263,8 +263,7 @@ def _spans(seen: str) -> Iterator[_Span]:
 
 def _possible(needles: Mapping[str, Sequence[tuple[str, SecretForm]]], text: str) -> Iterable[SecretForm]:
     """Forms of which `text` has a needle, each once and in their order."""
-    found = {form: None for mark, those in needles.items() if mark in text for needle, form in those if needle in text}
-    return found
+    return {form: None for mark, those in needles.items() if mark in text for needle, form in those if needle in text}
 
 
 def _places(text: str, passed: re.Pattern[str]) -> list[int]:
