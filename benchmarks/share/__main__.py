@@ -55,7 +55,6 @@ class Given:
     root: Path
     folder: Path
     secrets: Sequence[PlantedSecret]
-    messages: int
 
     @property
     def key(self) -> Path:
@@ -215,7 +214,7 @@ def measure(chosen: argparse.Namespace, folder: Path) -> tuple[list[Figure], lis
     root = folder / "store"
     root.mkdir()
     say(f"store of {chosen.messages:,} messages")
-    given = Given(root=root, folder=folder, secrets=make_mail(root, chosen.messages), messages=chosen.messages)
+    given = Given(root=root, folder=folder, secrets=make_mail(root, chosen.messages))
     if given.am("keygen", str(given.key)).code:
         raise Refused("am share keygen failed")
     bundles = {preset: folder / str(preset) for preset in SharedPreset}

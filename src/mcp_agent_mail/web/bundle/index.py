@@ -18,7 +18,7 @@ from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.features.sharing.manifest import BundleFile
 from mcp_agent_mail.features.sharing.results import SharedMessage
 
-MOST_SHARD_BYTES = 32 * 1024
+MOST_SHARD_BYTES = 64 * 1024
 """Of words that a search reads at once, but for a single word that more messages hold."""
 MESSAGES_OF_A_FILE = 50
 ENDED = "z"
