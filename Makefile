@@ -237,6 +237,11 @@ page-costs: $(BROWSER) ## What pages cost over 100,000 messages: p95, bytes, lar
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || echo "NO PAINT WILL BE MEASURED: there is no chromium on PATH" >&2
 	@exec $(BIN)/python -m benchmarks.pages $(ARGS)
 
+.PHONY: share
+share: $(BROWSER) ## What giving away 10,000 messages costs: export, memory, planted secrets, changed bytes, searches from a plain file server
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || echo "NO PAGE WILL BE SEARCHED: there is no chromium on PATH" >&2
+	@exec $(BIN)/python -m benchmarks.share $(ARGS)
+
 .PHONY: hook-times
 hook-times: $(DEV) ## What an agent waits for at each event: the hook beside a bare Python, server up, down and hung
 	@exec $(BIN)/python -m benchmarks.hook_times $(ARGS)

@@ -31,7 +31,7 @@ def why_not() -> str | None:
     """What is missing for it."""
     if find_spec("playwright") is None:
         return "there is no Playwright"
-    return None if _browser() else "there is no chromium on PATH"
+    return None if browser_path() else "there is no chromium on PATH"
 
 
 def largest_paints(server: Server, root: Path, shown: Sequence[Place], times: int) -> dict[str, dict[str, list[float]]]:
@@ -41,7 +41,7 @@ def largest_paints(server: Server, root: Path, shown: Sequence[Place], times: in
     origin = f"http://127.0.0.1:{server.port}"
     found: dict[str, dict[str, list[float]]] = {place.name: {"first": [], "next": []} for place in shown}
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=_browser(), args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
         context = browser.new_context(viewport=_SIZE)
         page = context.new_page()
         page.goto(origin + sign_in_link(server, root))
@@ -63,5 +63,6 @@ def largest_paints(server: Server, root: Path, shown: Sequence[Place], times: in
     return found
 
 
-def _browser() -> str | None:
+def browser_path() -> str | None:
+    """Of the first chromium on PATH."""
     return next((path for name in _NAMES if (path := shutil.which(name))), None)

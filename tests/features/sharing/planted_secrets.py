@@ -1,4 +1,4 @@
-"""Two hundred secrets of fifty forms, made up, each with the part of it that nobody may see."""
+"""Secrets of every form that the documentation names, made up, each with the part of it that nobody may see."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 _ALNUM = string.ascii_letters + string.digits
 _HEX = "0123456789abcdef"
+EVERY_PLACE = 4
+"""Times each form is planted, each time elsewhere."""
 
 
 class PlantedSecret(NamedTuple):
@@ -31,6 +33,12 @@ def _key(prefix: str, letters: str, length: int, suffix: str = "") -> Callable[[
 def _jwt(luck: random.Random) -> tuple[str, str]:
     parts = [base64.urlsafe_b64encode(luck.randbytes(24)).decode().strip("=") for _ in range(2)]
     return f"eyJhbGciOiJIUzI1NiJ9.{parts[0]}.{parts[1]}", parts[0]
+
+
+def _putty(luck: random.Random) -> tuple[str, str]:
+    lines = [base64.b64encode(luck.randbytes(48)).decode() for _ in range(2)]
+    told = f"PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 2\n{lines[0]}\n{lines[1]}\n"
+    return told, lines[1]
 
 
 def _pem(luck: random.Random) -> tuple[str, str]:
@@ -90,6 +98,35 @@ FORMS: dict[str, Callable[[random.Random], tuple[str, str]]] = {
     "query": _key("https://api.example.com/v1?access_token=", _ALNUM, 24),
     "spoken": _key("the password is ", _ALNUM, 12),
     "cookie": _key("Cookie: session=", _ALNUM, 24),
+    "xai": _key("xai-", _ALNUM, 40),
+    "replicate": _key("r8_", _ALNUM, 37),
+    "perplexity": _key("pplx-", _ALNUM, 40),
+    "discord bot": _key("MTIzNDU2Nzg5MDEyMzQ1Njc4.GaBcDe.", _ALNUM, 30),
+    "notion": _key("ntn_", _ALNUM, 40),
+    "notion before": _key("secret_", _ALNUM, 43),
+    "figma": _key("figd_", _ALNUM, 40),
+    "supabase": _key("sbp_", _HEX, 40),
+    "meta": _key("EAAG", _ALNUM, 60),
+    "square": _key("sq0atp-", _ALNUM, 22),
+    "new relic": _key("NRAK-", string.ascii_uppercase + string.digits, 27),
+    "fly": _key("fo1_", _ALNUM, 43),
+    "atlassian": _key("ATATT3", _ALNUM, 60),
+    "pulumi": _key("pul-", _HEX, 40),
+    "tailscale": _key("tskey-auth-", _ALNUM, 30),
+    "rubygems": _key("rubygems_", _HEX, 48),
+    "sentry": _key("sntrys_", _ALNUM, 50),
+    "twilio account": _key("AC", _HEX, 32),
+    "google client": _key("GOCSPX-", _ALNUM, 28),
+    "aws session": _key("ASIA", string.ascii_uppercase + string.digits, 16),
+    "own issued": _key("amk_", _ALNUM, 43),
+    "own join code": _key("amj_", _ALNUM, 43),
+    "own session": _key("ams_", _ALNUM, 43),
+    "putty": _putty,
+    "office hook": _key("https://acme.webhook.office.com/webhookb2/", _ALNUM, 40),
+    "redis": _key("redis://:", _ALNUM, 16, "@cache.internal:6379/0"),
+    "arrow": _key("'secret' => ", _ALNUM, 16),
+    "cell": _key("| password | ", _ALNUM, 14, " |"),
+    "header": _key("X-Api-Key: ", _ALNUM, 24),
 }
 
 

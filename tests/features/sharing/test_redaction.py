@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_agent_mail.features.sharing.redaction import Redactor, without_unseen
-from tests.features.sharing.planted_secrets import planted
+from tests.features.sharing.planted_secrets import FORMS, planted
 
 
 @pytest.fixture
@@ -12,7 +12,7 @@ def redactor() -> Redactor:
 
 
 def test_every_form_is_taken_out_and_counted_under_its_kind(redactor: Redactor) -> None:
-    for secret in planted(50):
+    for secret in planted(len(FORMS)):
         shown = redactor.text(f"before {secret.told} behind")
 
         assert secret.core not in shown, secret.form

@@ -3,7 +3,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from mcp_agent_mail.web.bundle.index import LONGEST_WORD, MOST_WORDS, shard_of, words_of
+from mcp_agent_mail.features.sharing.service import ShareWish
+from mcp_agent_mail.web.bundle.index import (
+    ENDED,
+    LONGEST_WORD,
+    MESSAGES_OF_A_FILE,
+    MOST_SHARD_BYTES,
+    MOST_WORDS,
+    SearchIndex,
+    digits_of,
+    words_of,
+)
 from tests.given_mail import GivenMail
 
 
@@ -19,9 +29,15 @@ def test_words_are_taken_as_the_script_takes_them() -> None:
     assert len(words_of(" ".join(f"w{number}" for number in range(MOST_WORDS + 5)))) == MOST_WORDS
 
 
-def test_words_that_begin_alike_lie_together() -> None:
-    assert shard_of("coupon") == shard_of("cost") == shard_of("co")
-    assert len({shard_of(word) for word in ("ab", "ba", "zz", "漢字", "qu", "th")}) > 2
+def test_a_digit_of_each_character_is_in_the_name_of_a_list() -> None:
+    assert digits_of("cart") == "3124" + ENDED
+    assert digits_of("漢") == "2" + ENDED
+
+
+def _shards(folder: Path) -> dict[str, dict[str, list[int]]]:
+    """Lists of words by what stands behind `words` in their names."""
+    found = (folder / "search").glob("words*.json")
+    return {path.stem.removeprefix("words"): json.loads(path.read_bytes()) for path in found}
 
 
 def test_a_search_leads_from_a_word_to_the_message(given: GivenMail, tmp_path: Path) -> None:
@@ -29,9 +45,41 @@ def test_a_search_leads_from_a_word_to_the_message(given: GivenMail, tmp_path: P
         given.send([given.red], subject=f"S{number}", body="quagga" if number in (3, 120) else "zebra")
     given.export(tmp_path / "out")
 
-    found = json.loads((tmp_path / "out" / "search" / f"words-{shard_of('quagga')}.json").read_bytes())["quagga"]
-    rows = json.loads((tmp_path / "out" / "search" / "messages-1.json").read_bytes())
+    found = _shards(tmp_path / "out")[""]["quagga"]
+    place, row = divmod(sum(found), MESSAGES_OF_A_FILE)
+    rows = json.loads((tmp_path / "out" / "search" / f"messages-{place}.json").read_bytes())
 
     assert found == [3, 117]
-    assert rows[20][1] == "S120"
-    assert (tmp_path / "out" / rows[20][0]).is_file()
+    assert rows[row][1] == "S120"
+    assert (tmp_path / "out" / rows[row][0]).is_file()
+
+
+def test_lists_of_words_stay_small_and_those_that_begin_alike_lie_together(given: GivenMail, tmp_path: Path) -> None:
+    for number in range(40):
+        body = " ".join(f"{letter}{number * 150 + at:05d}" for letter in "qrst" for at in range(150))
+        given.send([given.red], body=f"common {body} ca漢{number}")
+    given.export(tmp_path / "out")
+
+    shards = _shards(tmp_path / "out")
+    listed = (tmp_path / "out" / "index.html").read_text().partition('data-shards="')[2].partition('"')[0].split()
+
+    words = {word: path for path, those in shards.items() for word in those}
+    assert len(words) > 24_000
+    assert sum(map(len, shards.values())) == len(words)
+    assert sorted(listed) == sorted(f"words{path}" for path in shards)
+    assert max(path.stat().st_size for path in (tmp_path / "out" / "search").iterdir()) <= MOST_SHARD_BYTES
+    assert all(digits_of(word).startswith(path) for word, path in words.items())
+    assert [one for one in shards for other in shards if one != other and other.startswith(one)] == []
+
+
+def test_one_word_that_is_nearly_everywhere_has_a_list_of_its_own(given: GivenMail) -> None:
+    given.send([given.red], subject="all")
+    index = SearchIndex()
+    with given.service() as service:
+        message = service.collect(ShareWish(project_keys=[given.app.human_key])).projects[0].messages[0]
+    for _ in range(MOST_SHARD_BYTES // 2):
+        index.add(message, "app", "")
+
+    assert {path: len(json.loads(content)) for path, content in index.shards().items() if path.endswith(ENDED)} == {
+        digits_of(word): 1 for word in ("all", "bluelake", "redstone")
+    }

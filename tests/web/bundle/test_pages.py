@@ -7,8 +7,9 @@ from pathlib import Path
 
 from mcp_agent_mail.features.sharing.results import SharedPreset
 from mcp_agent_mail.features.sharing.verify import verify_bundle
+from mcp_agent_mail.web.bundle.pages import thread_key
 from mcp_agent_mail.web.bundle.text import text_of
-from tests.features.sharing.planted_secrets import FORMS, PlantedSecret, planted, split_by_markdown
+from tests.features.sharing.planted_secrets import EVERY_PLACE, FORMS, PlantedSecret, planted, split_by_markdown
 from tests.given_mail import GivenMail, all_text
 
 _LEFT_OF_IT = 9
@@ -41,8 +42,8 @@ def _left(secret: PlantedSecret, text: str) -> bool:
     return any(core[at : at + _LEFT_OF_IT] in text for at in range(len(core) - _LEFT_OF_IT + 1))
 
 
-def test_of_two_hundred_planted_secrets_none_is_in_the_bundle(given: GivenMail, tmp_path: Path) -> None:
-    secrets = list(planted(200))
+def test_of_planted_secrets_of_every_form_none_is_in_the_bundle(given: GivenMail, tmp_path: Path) -> None:
+    secrets = list(planted(EVERY_PLACE * len(FORMS)))
     _plant(given, secrets)
 
     given.export(tmp_path / "out")
@@ -127,7 +128,7 @@ def _attributes(html: str) -> list[tuple[str, str | None]]:
 
 def test_every_link_of_the_bundle_leads_to_a_file_of_it(given: GivenMail, tmp_path: Path) -> None:
     for number in range(230):
-        given.send([given.red], subject=f"S{number}", thread=f"T{number % 120}")
+        given.send([given.red], subject=f"S{number}", thread=f"T{number % 210}")
     given.send([given.red], attachments=[given.attachment(b"text", "a.txt")])
 
     given.export(tmp_path / "out", given.app.human_key, given.lib.human_key)
@@ -135,8 +136,48 @@ def test_every_link_of_the_bundle_leads_to_a_file_of_it(given: GivenMail, tmp_pa
     for path in (tmp_path / "out").rglob("*.html"):
         for target in re.findall(r'(?:href|src)="([^"#]+)"', path.read_text()):
             assert (path.parent / target).resolve().is_file(), (path, target)
-    assert (tmp_path / "out" / "app" / "index-3.html").is_file()
-    assert (tmp_path / "out" / "app" / "threads" / "index-2.html").is_file()
+    assert (tmp_path / "out" / "app" / "index-1.html").is_file()
+    assert (tmp_path / "out" / "app" / "threads" / "index-1.html").is_file()
+
+
+def test_pages_of_a_list_hold_each_message_once_newest_first(given: GivenMail, tmp_path: Path) -> None:
+    for number in range(330):
+        given.send([given.red], subject=f"Subject{number}")
+    given.export(tmp_path / "out")
+
+    page, pages, subjects = "index.html", [], []
+    while page:
+        html = (tmp_path / "out" / "app" / page).read_text()
+        pages.append(page)
+        subjects += re.findall(r">(Subject\d+)<", html)
+        page = "".join(re.findall(r'rel="next" href="([^"]+)"', html))
+
+    assert pages == ["index.html", "index-2.html", "index-1.html"]
+    assert subjects == [f"Subject{number}" for number in reversed(range(330))]
+
+
+def test_one_message_more_changes_few_pages(given: GivenMail, tmp_path: Path) -> None:
+    for number in range(330):
+        given.send([given.red], subject=f"S{number}", thread="T")
+    given.export(tmp_path / "out")
+    before = json.loads((tmp_path / "out" / "manifest.json").read_bytes())["files"]
+
+    given.send([given.red], subject="S330", thread="T")
+    given.export(tmp_path / "out")
+
+    after = json.loads((tmp_path / "out" / "manifest.json").read_bytes())["files"]
+    thread = f"app/threads/{thread_key('T')}-4.html"
+    assert set(before) <= set(after)
+    assert {path for path in after if after[path] != before.get(path)} == {
+        "index.html",
+        "app/index.html",
+        "app/threads/index.html",
+        thread,
+        "app/messages/330.html",
+        "app/messages/331.html",
+        "search/messages-6.json",
+        "search/words.json",
+    }
 
 
 def test_the_same_mail_gives_the_same_bytes(given: GivenMail, tmp_path: Path) -> None:

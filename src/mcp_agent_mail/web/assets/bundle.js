@@ -5,10 +5,10 @@ const field = form.querySelector("input");
 const said = form.querySelector("[data-said]");
 const list = form.querySelector("[data-found]");
 const more = form.querySelector("[data-more]");
-const shards = Number(form.dataset.shards);
+const shards = form.dataset.shards.split(" ").filter((name) => name !== "");
 const ofAFile = Number(form.dataset.ofAFile);
-const SHOWN = 20;
-const KEPT_FILES = 64;
+const SHOWN = 10;
+const KEPT_FILES = 256;
 const files = new Map();
 let turn = 0;
 
@@ -25,22 +25,24 @@ function read(name) {
   return files.get(name);
 }
 
-function shardOf(letters) {
-  let hashed = 2166136261;
-  for (const letter of letters.slice(0, 2)) hashed = Math.imul(hashed ^ letter.codePointAt(0), 16777619) >>> 0;
-  return hashed % shards;
+// The lists that may hold a word which begins so: a digit of each letter is in their names, as many as keep them small.
+function listsOf(letters) {
+  const digits = letters.map((letter) => (letter.codePointAt(0) & 15).toString(16)).join("");
+  const begin = `words${digits}${letters.length > 1 ? "" : "z"}`;
+  return shards.filter((name) => name.startsWith(begin) || begin.startsWith(name));
 }
 
 // Numbers of the messages that hold a word which begins so; a single letter is looked for as a word.
 async function holding(word) {
   const letters = [...word].slice(0, 40);
   const begin = letters.join("");
-  const words = await read(`words-${shardOf(letters)}`);
   const found = new Set();
-  for (const [one, differences] of Object.entries(words)) {
-    if (letters.length > 1 ? !one.startsWith(begin) : one !== begin) continue;
-    let number = 0;
-    for (const difference of differences) found.add((number += difference));
+  for (const words of await Promise.all(listsOf(letters).map(read))) {
+    for (const [one, differences] of Object.entries(words)) {
+      if (letters.length > 1 ? !one.startsWith(begin) : one !== begin) continue;
+      let number = 0;
+      for (const difference of differences) found.add((number += difference));
+    }
   }
   return found;
 }

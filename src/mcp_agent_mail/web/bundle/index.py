@@ -1,8 +1,8 @@
 """What a search in a bundle reads: small files, of which one search needs a few. `bundle.js` reads them.
 
-`search/words-N.json` has words, each with the numbers of the messages that hold it, as differences; which N is told by
-a word's first two characters, so that all words that begin alike lie together. `search/messages-N.json` has what a
-result shows.
+`search/words….json` has words, each with the numbers of the messages that hold it, as differences. Behind `words`
+stands a digit for each of the first characters of its words, as many as keep it small, so that all words that begin
+alike lie together; the front page lists these. `search/messages-N.json` has what a result shows.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from mcp_agent_mail.core.clock import iso
@@ -18,8 +18,11 @@ from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.features.sharing.manifest import BundleFile
 from mcp_agent_mail.features.sharing.results import SharedMessage
 
-SHARDS = 128
-MESSAGES_OF_A_FILE = 100
+MOST_SHARD_BYTES = 64 * 1024
+"""Of words that a search reads at once, but for a single word that more messages hold."""
+MESSAGES_OF_A_FILE = 50
+ENDED = "z"
+"""In the place of a digit, where a word has no character more."""
 MOST_WORDS = 2_000
 """Of one message."""
 LONGEST_WORD = 40
@@ -32,7 +35,7 @@ class SearchIndex:
     """Messages are added in the order of their numbers, from 0."""
 
     def __init__(self) -> None:
-        self._words: list[dict[str, list[int]]] = [{} for _ in range(SHARDS)]
+        self._words: dict[str, list[int]] = {}
         self._shown: list[list[str]] = []
 
     @property
@@ -47,13 +50,14 @@ class SearchIndex:
         self._shown.append([href, visible(message.subject), visible(message.sender), visible(project), sent])
         told = (message.subject, message.sender, *message.to[:100], message.thread or "", message.topic or "", text)
         for word in words_of("\n".join(told)):
-            self._words[shard_of(word)].setdefault(word, []).append(number)
+            self._words.setdefault(word, []).append(number)
 
-    def files(self) -> Iterator[BundleFile]:
-        """All of them, also those that hold nothing: a search asks for each without knowing."""
-        for number, words in enumerate(self._words):
-            shown = {word: _differences(found) for word, found in sorted(words.items())}
-            yield BundleFile(path=f"search/words-{number}.json", content=_json(shown))
+    def shards(self) -> Mapping[str, bytes]:
+        """By the digits of its words' beginnings, none of which begins another; none where there are no words."""
+        entries = [(word, _entry(word, found)) for word, found in sorted(self._words.items())]
+        return {path: b"{" + b",".join(those) + b"}" for path, those in _shards("", entries)}
+
+    def messages_files(self) -> Iterator[BundleFile]:
         for number, begin in enumerate(range(0, len(self._shown), MESSAGES_OF_A_FILE)):
             rows = self._shown[begin : begin + MESSAGES_OF_A_FILE]
             yield BundleFile(path=f"search/messages-{number}.json", content=_json(rows))
@@ -67,12 +71,34 @@ def words_of(text: str) -> list[str]:
     return list(words)[:MOST_WORDS]
 
 
-def shard_of(word: str) -> int:
-    """FNV-1a over the first two characters."""
-    hashed = 2_166_136_261
-    for character in word[:2]:
-        hashed = (hashed ^ ord(character)) * 16_777_619 & 0xFFFF_FFFF
-    return hashed % SHARDS
+def digits_of(word: str) -> str:
+    """The last hexadecimal digit of each character's number, and ENDED."""
+    return "".join(f"{ord(character) & 0xF:x}" for character in word) + ENDED
+
+
+def shard_path(digits: str) -> str:
+    return f"search/words{digits}.json"
+
+
+_Entries = Sequence[tuple[str, bytes]]
+
+
+def _shards(path: str, entries: _Entries) -> Iterator[tuple[str, Sequence[bytes]]]:
+    """Words as they stand in the file, parted by one character more where they are too many for one."""
+    if not entries:
+        return
+    if path.endswith(ENDED) or sum(len(entry) + 1 for _, entry in entries) < MOST_SHARD_BYTES:
+        yield path, [entry for _, entry in entries]
+        return
+    parts: dict[str, list[tuple[str, bytes]]] = {}
+    for word, entry in entries:
+        parts.setdefault(digits_of(word)[len(path)], []).append((word, entry))
+    for digit, part in sorted(parts.items()):
+        yield from _shards(path + digit, part)
+
+
+def _entry(word: str, numbers: list[int]) -> bytes:
+    return _json(word) + b":" + _json(_differences(numbers))
 
 
 def _differences(numbers: list[int]) -> list[int]:

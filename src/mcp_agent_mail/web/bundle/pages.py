@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from itertools import pairwise
 from typing import TypeVar
 
 from mcp_agent_mail.features.sharing.manifest import BundleFile
@@ -18,7 +19,7 @@ from mcp_agent_mail.features.sharing.results import (
 )
 from mcp_agent_mail.features.sharing.service import SharingService
 from mcp_agent_mail.web.assets import asset_set
-from mcp_agent_mail.web.bundle.index import MESSAGES_OF_A_FILE, SHARDS, SearchIndex
+from mcp_agent_mail.web.bundle.index import MESSAGES_OF_A_FILE, SearchIndex, shard_path
 from mcp_agent_mail.web.bundle.text import shown_body
 from mcp_agent_mail.web.render.environment import render
 
@@ -30,6 +31,8 @@ _MONO = "jetbrains-mono.woff2"
 
 Progress = Callable[[int, int], None]
 _Row = TypeVar("_Row")
+_Parts = Iterator[tuple[str, Sequence[_Row], str | None]]
+"""Of a page its path, its rows, and the name of the next page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +72,13 @@ class BundlePages:
         yield from _assets()
         for project in self._mail.projects:
             yield from self._project(project)
-        yield from self._index.files()
+        yield from self._index.messages_files()
+        shards = self._index.shards()
+        yield from (BundleFile(path=shard_path(digits), content=content) for digits, content in shards.items())
         model = {
             "projects": self._mail.projects,
             "total": self._total,
-            "shards": SHARDS,
+            "shards": " ".join(f"words{digits}" for digits in shards),
             "of_a_file": MESSAGES_OF_A_FILE,
         }
         yield self._page("index.html", "bundle/index.html", model, title="Shared mail", root="")
@@ -87,10 +92,11 @@ class BundlePages:
         for message in project.messages:
             yield from self._message(project, message, places.get(message.id))
         newest = list(reversed(project.messages))
-        yield from self._rows(project, f"{project.slug}/index.html", newest, title=project.name, section="mail")
+        parts = _newest_first(f"{project.slug}/index.html", newest)
+        yield from self._rows(project, parts, title=project.name, section="mail")
         for thread in threads:
-            path = f"{project.slug}/threads/{thread.key}.html"
-            yield from self._rows(project, path, thread.messages, title=f"Thread {thread.name}", section="thread")
+            parts = _oldest_first(f"{project.slug}/threads/{thread.key}.html", thread.messages)
+            yield from self._rows(project, parts, title=f"Thread {thread.name}", section="thread")
         yield from self._threads(project, threads)
         model = {"project": project, "section": "agents"}
         path = f"{project.slug}/agents.html"
@@ -156,18 +162,17 @@ class BundlePages:
 
     def _threads(self, project: SharedProject, threads: Sequence[BundleThread]) -> Iterator[BundleFile]:
         newest = sorted(threads, key=lambda one: one.messages[-1].id, reverse=True)
-        for page, (path, part, older) in enumerate(_parts(f"{project.slug}/threads/index.html", newest)):
-            model = {"project": project, "section": "threads", "threads": part, "older": older, "page": page}
+        for path, part, older in _newest_first(f"{project.slug}/threads/index.html", newest):
+            model = {"project": project, "section": "threads", "threads": part, "older": older}
             title = f"Threads of {project.name}"
             yield self._page(path, "bundle/threads.html", model, title=title, root="../../")
 
     def _rows(
-        self, project: SharedProject, first: str, messages: Sequence[SharedMessage], *, title: str, section: str
+        self, project: SharedProject, parts: _Parts[SharedMessage], *, title: str, section: str
     ) -> Iterator[BundleFile]:
-        root = "../" * first.count("/")
-        for page, (path, part, older) in enumerate(_parts(first, messages)):
-            model = {"project": project, "section": section, "messages": part, "older": older, "page": page}
-            yield self._page(path, "bundle/list.html", model, title=title, root=root)
+        for path, part, older in parts:
+            model = {"project": project, "section": section, "messages": part, "older": older}
+            yield self._page(path, "bundle/list.html", model, title=title, root="../" * path.count("/"))
 
     def _page(self, path: str, template: str, model: dict[str, object], *, title: str, root: str) -> BundleFile:
         whole = {"root": root, "title": title, "preset": str(self._mail.preset), **model}
@@ -179,14 +184,27 @@ def thread_key(name: str) -> str:
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:20]
 
 
-def _parts(first: str, rows: Sequence[_Row]) -> Iterator[tuple[str, Sequence[_Row], str | None]]:
-    """Pages of rows: a path, its rows, and the name of the next page; one page at least."""
+def _oldest_first(first: str, rows: Sequence[_Row]) -> _Parts[_Row]:
+    """One page at least. What comes later changes the last page alone."""
     stem = first.removesuffix(".html")
     begins = range(0, max(1, len(rows)), ROWS_OF_A_PAGE)
     for number, begin in enumerate(begins, start=1):
         path = first if number == 1 else f"{stem}-{number}.html"
-        older = f"{stem.rpartition('/')[2]}-{number + 1}.html" if number < len(begins) else None
-        yield path, rows[begin : begin + ROWS_OF_A_PAGE], older
+        later = f"{stem.rpartition('/')[2]}-{number + 1}.html" if number < len(begins) else None
+        yield path, rows[begin : begin + ROWS_OF_A_PAGE], later
+
+
+def _newest_first(first: str, rows: Sequence[_Row]) -> _Parts[_Row]:
+    """One page at least. The others are numbered from the oldest, and the first has up to twice as many rows, so that
+    what comes later changes it alone.
+    """
+    stem = first.removesuffix(".html")
+    name = stem.rpartition("/")[2]
+    others = max(0, len(rows) // ROWS_OF_A_PAGE - 1)
+    ends = [len(rows) - number * ROWS_OF_A_PAGE for number in range(others, -1, -1)]
+    yield first, rows[: ends[0]], f"{name}-{others}.html" if others else None
+    for number, (begin, end) in zip(range(others, 0, -1), pairwise(ends), strict=True):
+        yield f"{stem}-{number}.html", rows[begin:end], f"{name}-{number - 1}.html" if number > 1 else None
 
 
 def _assets() -> Iterator[BundleFile]:

@@ -32,8 +32,9 @@ def shown_body(written: str, redactor: Redactor) -> ShownBody:
     source = without_unseen(written)
     redacted = redactor.text(source)
     read = _as_text if len(source) > SHOWN_CHARACTERS else _as_html
-    wanted = redactor.text(read(source).text, is_counted=False)
     shown = read(redacted)
+    seen = shown if redacted == source else read(source)
+    wanted = redactor.text(seen.text, is_counted=False)
     if shown.text.split() == wanted.split():
         return shown
     return ShownBody(html=None, text=wanted)
