@@ -29,7 +29,7 @@ class SecretInAddress(InvalidInput):
     """The address that clients would be given holds a secret, and Git may track their files."""
 
 
-class AddressNeeded(NoServer):
+class AddressUnsaid(NoServer):
     """There is a token for a server, and nothing says which: one that is started here would not take it."""
 
 
@@ -125,13 +125,13 @@ def _require_nobody(context: CliContext) -> None:
 
 
 def _require_startable(context: CliContext) -> None:
-    """Raises AddressNeeded where a token came along that no server started here would take: it has issued none yet, and
+    """Raises AddressUnsaid where a token came along that no server started here would take: it has issued none yet, and
     its own is another.
     """
     token, own = context.settings.agent_mail_token, context.settings.http_bearer_token
     if token is None or (own is not None and token.reveal() == own.reveal()):
         return
-    raise AddressNeeded(
+    raise AddressUnsaid(
         f"AGENT_MAIL_TOKEN is set, and AGENT_MAIL_URL does not say which server it is for. There is no store in "
         f"{context.storage_root}, and a server that was started for one would not take that token.",
         hint="Name the server: AGENT_MAIL_URL=https://mail.example.org am setup, and set it where clients start. For a "
