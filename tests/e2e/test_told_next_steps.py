@@ -70,6 +70,6 @@ async def test_another_agent_registered_on_an_agents_connection_is_told_that_it_
         )
 
     for agent in (started["agent"], registered, made):
-        assert f"This connection acts as {NAMED} alone: {agent['name']}'s registration_token" in agent["hint"]
+        assert f"This connection acts as {NAMED} alone: the new {agent['name']}'s registration_token" in agent["hint"]
     assert "hint" not in itself
     assert refused["error"]["type"] == "PERMISSION_DENIED"
