@@ -135,14 +135,15 @@ async def test_help_lists_every_key_and_none_fires_while_it_is_open(shop: Shop) 
     await _type(page, "j", "?", "g", "n")
     dialogs = await page.locator("dialog[open]").count()
     moved = await page.locator("[data-row].at").count()
-    await _type(page, "Escape", "j")
+    await _type(page, "Escape")
+    await page.wait_for_selector("dialog", state="detached")
+    await _type(page, "j")
 
     assert keys == [
         "j k", "o", "u", "[ ]", "x", "e", "a", "r", "c", "/", "g i", "g n", "g p", "g r", "g a", "g o", "?"
     ]  # fmt: skip
     assert (dialogs, moved) == (1, 0)
     assert await page.locator("[data-row].at").count() == 1
-    assert await page.locator("dialog").count() == 0
     assert page.url == shop.served.url + "/mail"
     assert watched.errors == []
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import os
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,12 +12,12 @@ import pytest
 
 from tests.architecture.trees import ROOT
 from tests.browser.chromium import Watched, open_chromium, sign_in_by, watched_page
-from tests.browser.places import places
+from tests.browser.places import REFUSED, places
+from tests.image_samples import corner_lit, encoded
 from tests.server.pages.browsers import ServedPages, serve_pages
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1_800)]
 
-APP = "/code/web-shop"
 WIDTHS = (360, 800, 1440)
 MOST_SHIFT = 0.05
 _INSTALLED = ROOT / ".venv" / "npm" / "node_modules" / "axe-core" / "axe.min.js"
@@ -23,6 +25,8 @@ AXE = Path(os.environ.get("AXE_CORE_FILE", _INSTALLED))
 """`make browser` installs it; another copy can be named."""
 _VIOLATIONS = """async () => (await axe.run()).violations.map(
   (one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).slice(0, 3).join(" ; ")}`)"""
+_PICTURE = f"data:image/png;base64,{base64.b64encode(encoded(corner_lit(), 'PNG')).decode()}"
+_TEXT = "data:text/plain;base64,bm90ZXM="
 _BODY = (
     """The **coupon** is checked.
 
@@ -46,18 +50,21 @@ def total(items: list[int]) -> int:
 )
 
 
-async def _seed(served: ServedPages) -> dict[str, str]:
-    slug = (await served.call("ensure_project", human_key=APP))["slug"]
+async def _register(served: ServedPages, app: str) -> None:
     for name in ("BlueLake", "GreenHill", "RedStone", "AmberFox", "VioletMoon", "QuietFox"):
         await served.call(
-            "register_agent", project_key=APP, name=name, program="claude-code", model="m", task_description="x " * 40
+            "register_agent", project_key=app, name=name, program="claude-code", model="m", task_description="x " * 40
         )
-    await served.call("set_contact_policy", project_key=APP, agent_name="QuietFox", policy="contacts_only")
+    await served.call("set_contact_policy", project_key=app, agent_name="QuietFox", policy="contacts_only")
+
+
+async def _send_mail(served: ServedPages, app: str) -> int:
+    """The number of the last one. All are of one thread; the last of all is held."""
     number = 0
     for index in range(12):
         sent = await served.call(
             "send_message",
-            project_key=APP,
+            project_key=app,
             sender_name=("BlueLake", "GreenHill", "RedStone")[index % 3],
             to=[("AmberFox", "VioletMoon")[index % 2], *(["Human"] if index % 4 == 0 else [])],
             subject=f"Schema migration {index} is ready " + "and has a long subject " * (index % 3 * 4),
@@ -66,35 +73,80 @@ async def _seed(served: ServedPages) -> dict[str, str]:
             ack_required=index % 2 == 0,
             thread_id="DB-14",
             topic="release",
+            attachment_paths=[_PICTURE, _TEXT] if index == 11 else [],
         )
         number = sent["deliveries"][0]["payload"]["id"]
     await served.call(
-        "send_message", project_key=APP, sender_name="BlueLake", to=["QuietFox"], subject="Held", body_md="x"
+        "send_message", project_key=app, sender_name="BlueLake", to=["QuietFox"], subject="Held", body_md="x"
     )
-    return {"project": slug, "message": str(number), "thread": "DB-14", "agent": "BlueLake", "name": "BlueLake"}
+    return number
+
+
+async def _seed(served: ServedPages, folder: Path) -> dict[str, str]:
+    """A project of six agents in Git, one like it beside it, what they hold and ask; and the keys of its pages."""
+    app, beside = str(folder / "store-web"), str(folder / "store-api")
+    for path in (app, beside):
+        Path(path).mkdir()
+        await served.call("ensure_project", human_key=path)
+    slug = (await served.call("ensure_project", human_key=app))["slug"]
+    await _register(served, app)
+    number = await _send_mail(served, app)
+    held = await served.call(
+        "file_reservation_paths", project_key=app, agent_name="BlueLake", paths=["src/**/a_long_name_*.py", "docs/x.md"]
+    )
+    for agent, target in (("GreenHill", "QuietFox"), ("BlueLake", "RedStone"), ("RedStone", "AmberFox")):
+        await served.call("request_contact", project_key=app, from_agent=agent, to_agent=target, reason="For the plan")
+    await served.archive()
+    history = (await served.browser().get(f"/mail/archive/activity?project={slug}")).text
+    carried = (await served.browser().get(f"/mail/{slug}/message/{number}")).text
+    picture = re.search(r'<img [^>]*src="/mail/[^"]*/attachments/([0-9a-f]{64})"', carried)
+    commit = re.search(r"/mail/archive/commit/([0-9a-f]{40})", history)
+    assert picture is not None
+    assert commit is not None
+    return {
+        **{"project": slug, "message": str(number), "thread": "DB-14", "agent": "BlueLake", "name": "BlueLake"},
+        **{"sha256": picture[1], "commit": commit[1], "reservation": str(held["granted"][0]["id"])},
+        **{"folder": "agents", "file": "archive.json", "word": "coupon", "at": "2030-01-01T00:00:00Z"},
+    }
 
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[tuple[ServedPages, dict[str, str]]]:
     async with serve_pages(tmp_path, HTTP_RATE_LIMIT_ENABLED="false") as opened:
-        yield opened, await _seed(opened)
+        yield opened, await _seed(opened, tmp_path)
 
 
 def _axe() -> str:
     return AXE.read_text(encoding="utf-8")
 
 
-async def _faults(watched: Watched, path: str, *, with_script: bool) -> list[str]:
+async def _faults(watched: Watched, path: str, *, with_script: bool, is_read: bool) -> list[str]:
     watched.errors.clear()
-    await watched.open(path)
+    status = await watched.open(path)
+    found = [f"status: {status}"] if is_read and status != 200 else []
+    return found + await _faults_shown(watched, with_script=with_script)
+
+
+async def _faults_shown(watched: Watched, *, with_script: bool) -> list[str]:
+    """Of the page that is there. Pictures, files as text and answers for programs are no HTML: axe is for pages."""
     width, window = await watched.page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
     found = [*watched.errors, *([f"overflow: {width} of {window}"] if width > window else [])]
-    if not with_script:
+    if not with_script or not await watched.page.locator("main").count():
         return found
     shift = await watched.page.evaluate("window.__shift")
     await watched.page.evaluate(_axe())
     violations = await watched.page.evaluate(_VIOLATIONS)
     return [*found, *([f"shift: {shift}"] if shift > MOST_SHIFT else []), *(f"axe {one}" for one in violations)]
+
+
+async def _preview(watched: Watched, project: str) -> None:
+    """The form to write with, once its text and whom a group reaches are shown."""
+    await watched.open(f"/mail/{project}/overseer/compose")
+    await watched.page.fill("input[name=to]", "all-active")
+    await watched.page.fill("input[name=subject]", "The plan")
+    await watched.page.fill("textarea[name=body_md]", _BODY)
+    await watched.page.click("button[value=preview]")
+    await watched.page.wait_for_selector("#preview")
 
 
 @pytest.mark.parametrize("with_script", [True, False])
@@ -104,6 +156,7 @@ async def test_every_page_at_every_width(
 ) -> None:
     pages, keys = served
     faults: dict[str, list[str]] = {}
+    looked = 0
     async with open_chromium() as browser:
         for width in WIDTHS:
             context = await browser.new_context(
@@ -116,10 +169,17 @@ async def test_every_page_at_every_width(
                 if signed_in:
                     await sign_in_by(watched, (await pages.call("create_sign_in_link"))["path"])
                 for path in places(keys):
-                    if found := await _faults(watched, path, with_script=with_script):
+                    is_read = signed_in and path not in REFUSED
+                    if found := await _faults(watched, path, with_script=with_script, is_read=is_read):
                         faults[f"{width} {path} {'operator' if signed_in else 'anybody'}"] = found
+                    looked += 1
+            watched.errors.clear()
+            await _preview(watched, keys["project"])
+            if found := await _faults_shown(watched, with_script=with_script):
+                faults[f"{width} preview"] = found
             await context.close()
 
+    print(f"\n{looked} pages, {scheme}, {'with' if with_script else 'without'} script")
     assert faults == {}
 
 

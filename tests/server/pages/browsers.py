@@ -13,10 +13,14 @@ from typing import Any
 import httpx
 
 from mcp_agent_mail.bootstrap import build_services
+from mcp_agent_mail.bootstrap.wiring import archiver_settings
 from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
 from mcp_agent_mail.core.failpoints import no_fault
+from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.server.assembly import build_http_app
 from mcp_agent_mail.server.lifespan import _store
+from mcp_agent_mail.store.database import Store
 from tests.server.hosted import hosted
 from tests.server.whole_app import OPERATOR, PLACE, settings_of
 
@@ -80,6 +84,8 @@ def _named(headers: Mapping[str, str]) -> dict[str, str]:
 class ServedPages:
     url: str
     clock: ShiftedClock
+    store: Store
+    settings: Settings
     _clients: list[httpx.AsyncClient] = field(default_factory=list)
 
     def browser(self) -> Browser:
@@ -95,6 +101,10 @@ class ServedPages:
         assert answer.status_code == 200, f"{tool}: {answer.status_code} {answer.text[:500]}"
         return answer.json()
 
+    async def archive(self) -> None:
+        """All that is there is in Git from now on: no archiver runs here."""
+        assert await drain_in_process(self.store, archiver_settings(self.settings), timeout_s=120) == []
+
     async def close(self) -> None:
         for client in self._clients:
             await client.aclose()
@@ -108,7 +118,7 @@ async def serve_pages(directory: Path, port: int = 0, /, **settings: str) -> Asy
         services = build_services(loaded, store, place=PLACE, operator_token=OPERATOR, clock=clock)
         try:
             async with hosted(build_http_app(loaded, services, operator_token=OPERATOR), port=port) as url:
-                served = ServedPages(url, clock)
+                served = ServedPages(url, clock, store, loaded)
                 try:
                     yield served
                 finally:

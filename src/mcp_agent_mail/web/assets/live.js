@@ -3,45 +3,57 @@
 import { listen } from "./events.js";
 import { fetchPage } from "./swap.js";
 
-const AT_ONCE_MS = 150;
+const PAGES = '.side nav[aria-label="Pages"] a';
+// What a commit tells comes together. Three looks may come at once, then one each 600 ms.
+const TOGETHER_MS = 20;
 const AGAIN_MS = 600;
+const FAILED_MS = 5000;
 let timer = 0;
-let lookedAt = 0;
+let paidUntil = 0;
 let isDue = false;
 
 export function bindLive() {
   if (!document.querySelector(".side")) return;
   listen(soon);
-  document.addEventListener("visibilitychange", () => { if (isDue) soon(); });
+  document.addEventListener("visibilitychange", () => isDue && soon());
   const region = document.querySelector("[data-live-every]");
-  if (region) setInterval(soon, Number(region.dataset.liveEvery) * 1000);
+  if (region) setInterval(soon, region.dataset.liveEvery * 1000);
 }
 
-function soon() {
+// `all`: the server is there again. While a look goes on, the timer is below zero.
+function soon(kind) {
   isDue = true;
+  if (kind === "all" && timer > 0) {
+    clearTimeout(timer);
+    paidUntil = timer = 0;
+  }
   if (timer || document.visibilityState === "hidden") return;
-  timer = setTimeout(look, Math.max(AT_ONCE_MS, lookedAt + AGAIN_MS - Date.now()));
+  timer = setTimeout(look, Math.max(TOGETHER_MS, paidUntil - 2 * AGAIN_MS - Date.now()));
 }
 
 async function look() {
+  const began = Date.now();
+  let pause = AGAIN_MS;
+  timer = -1;
   isDue = false;
   try {
     const page = await fetchPage(location.href);
+    if (!page.isOk) throw page;
     showCounts(page);
     showRows(page);
     showRegions(page);
   } catch {
-    // The next event, or the person, asks again.
-  } finally {
-    timer = 0;
-    lookedAt = Date.now();
-    if (isDue) soon();
+    isDue = true;
+    pause = FAILED_MS;
   }
+  timer = 0;
+  paidUntil = Math.max(began, paidUntil) + pause + Date.now() - began;
+  if (isDue) soon();
 }
 
 function showCounts(page) {
-  for (const link of document.querySelectorAll('.side nav[aria-label="Pages"] a')) {
-    const fresh = page.querySelector(`.side nav[aria-label="Pages"] a[href="${CSS.escape(link.getAttribute("href"))}"] .count`);
+  for (const link of document.querySelectorAll(PAGES)) {
+    const fresh = page.querySelector(`${PAGES}[href="${CSS.escape(link.getAttribute("href"))}"] .count`);
     const shown = link.querySelector(".count");
     if (!fresh) shown?.remove();
     else if (shown) shown.textContent = fresh.textContent;
@@ -113,7 +125,7 @@ function showRegions(page) {
   }
 }
 
-const isHeld = (region) => region.matches(":hover") || region.contains(document.activeElement);
+const isHeld = (region) => region.matches(":hover") || region.contains(document.activeElement) || region.querySelector(".choose :checked");
 
 function replace(region) {
   if (!region.pending) return;

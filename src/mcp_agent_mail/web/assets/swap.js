@@ -6,5 +6,7 @@ export async function fetchPage(address, signal) {
   if (url.origin !== location.origin || !url.pathname.startsWith("/mail")) throw new Error("not a page of ours");
   const answer = await fetch(url, { signal, credentials: "same-origin", headers: { accept: "text/html" } });
   const text = await answer.text();
-  return new DOMParser().parseFromString(policy ? policy.createHTML(text) : text, "text/html");
+  const page = new DOMParser().parseFromString(policy ? policy.createHTML(text) : text, "text/html");
+  page.isOk = answer.ok;
+  return page;
 }
