@@ -41,10 +41,10 @@ export function bindMarks() {
     const back = event.target.matches?.("form[data-marks]") && event.target.elements.back;
     if (back) back.value = location.pathname + location.search;
   });
-  const told = document.querySelector("form#marks [data-chosen]");
-  if (!told) return;
-  const rest = told.textContent;
   document.addEventListener("change", (event) => {
-    if (event.target.closest(".choose")) told.textContent = chosen().length ? `${chosen().length} chosen` : rest;
+    const told = event.target.closest(".choose") && document.querySelector("#marks [data-chosen]");
+    if (!told) return;
+    told.rest ??= told.textContent;
+    told.textContent = chosen().length ? `${chosen().length} chosen` : told.rest;
   });
 }

@@ -76,14 +76,14 @@ function showRows(page) {
   button.textContent = `${fresh.length} new`;
   button.onclick = () => {
     button.hidden = true;
-    if (!rows) { location.reload(); return; }
+    if (!rows) return location.reload();
     rows.prepend(...fresh.map((row) => document.adoptNode(row)));
     scrollTo({ top: 0 });
     rows.querySelector("a.open")?.focus({ preventScroll: true });
   };
 }
 
-// What was read or acknowledged elsewhere is shown so; its row stays where it is.
+// What was read elsewhere is shown so; its row stays where it is.
 function markRead(rows, found) {
   if (!rows) return;
   const states = new Map(found.map((row) => [hrefOf(row), row]));
@@ -119,13 +119,13 @@ function showRegions(page) {
     else if (!region.waits) {
       region.waits = true;
       for (const end of ["mouseleave", "focusout"]) {
-        region.addEventListener(end, () => setTimeout(() => { if (!isHeld(region)) replace(region); }));
+        region.addEventListener(end, () => setTimeout(() => isHeld(region) || replace(region)));
       }
     }
   }
 }
 
-const isHeld = (region) => region.matches(":hover") || region.contains(document.activeElement) || region.querySelector(".choose :checked");
+const isHeld = (region) => region.matches(":hover, :focus-within, :has(.choose :checked)");
 
 function replace(region) {
   if (!region.pending) return;

@@ -7,6 +7,5 @@ export async function fetchPage(address, signal) {
   const answer = await fetch(url, { signal, credentials: "same-origin", headers: { accept: "text/html" } });
   const text = await answer.text();
   const page = new DOMParser().parseFromString(policy ? policy.createHTML(text) : text, "text/html");
-  page.isOk = answer.ok;
-  return page;
+  return Object.assign(page, { isOk: answer.ok });
 }
