@@ -124,7 +124,7 @@ deploy: $(DEV) ## What lies in deploy/, by nginx, Caddy, promtool, systemd-analy
 .PHONY: browser
 browser: $(BROWSER) $(NPM) ## The pages in the machine's chromium: axe, console, hosts asked, layout at three widths and both schemes, hostile mail; says loudly when there is none
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || echo "NO PAGE WILL BE OPENED: there is no chromium on PATH" >&2
-	@$(BIN)/pytest -n 0 -m "browser or not browser" tests/browser $(ARGS)
+	@$(BIN)/pytest -n 0 -s -m "browser or not browser" tests/browser $(ARGS)
 
 .PHONY: packages
 packages: $(DEV) ## Wheel and sdist, installed into an empty environment of each Python that is here (ARGS='--python FILE' for more), with `am demo`

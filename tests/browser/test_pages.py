@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
 import re
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -88,7 +90,7 @@ async def _seed(served: ServedPages, folder: Path) -> dict[str, str]:
     """A project of six agents in Git, one like it beside it, what they hold and ask; and the keys of its pages."""
     app, beside = str(folder / "store-web"), str(folder / "store-api")
     for path in (app, beside):
-        Path(path).mkdir()
+        await asyncio.to_thread(Path(path).mkdir)
         await served.call("ensure_project", human_key=path)
     slug = (await served.call("ensure_project", human_key=app))["slug"]
     await _register(served, app)
@@ -106,9 +108,18 @@ async def _seed(served: ServedPages, folder: Path) -> dict[str, str]:
     assert picture is not None
     assert commit is not None
     return {
-        **{"project": slug, "message": str(number), "thread": "DB-14", "agent": "BlueLake", "name": "BlueLake"},
-        **{"sha256": picture[1], "commit": commit[1], "reservation": str(held["granted"][0]["id"])},
-        **{"folder": "agents", "file": "archive.json", "word": "coupon", "at": "2030-01-01T00:00:00Z"},
+        "project": slug,
+        "message": str(number),
+        "thread": "DB-14",
+        "agent": "BlueLake",
+        "name": "BlueLake",
+        "sha256": picture[1],
+        "commit": commit[1],
+        "reservation": str(held["granted"][0]["id"]),
+        "folder": "agents",
+        "file": "archive.json",
+        "word": "coupon",
+        "at": "2030-01-01T00:00:00Z",
     }
 
 
@@ -183,7 +194,7 @@ async def test_every_page_at_every_width(
                 faults[f"{width} preview"] = found
             await context.close()
 
-    print(f"\n{looked} pages, {scheme}, {'with' if with_script else 'without'} script")
+    sys.stdout.write(f"\n{looked} pages, {scheme}, {'with' if with_script else 'without'} script\n")
     assert faults == {}, "\n".join(f"{where}: {one}" for where, those in faults.items() for one in those)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
@@ -124,7 +125,9 @@ async def test_what_agents_write_shows_in_both(beside: Beside) -> None:
     in_a_row = await _shown_after(beside, IN_A_ROW, pause_s=0)
     await beside.show_new()
 
-    print(f"\na message shows, at a pace: {_told(at_a_pace)}; each sent once the last shows: {_told(in_a_row)}")
+    sys.stdout.write(
+        f"\na message shows, at a pace: {_told(at_a_pace)}; each sent once the last shows: {_told(in_a_row)}\n"
+    )
     for one in beside.browsers:
         subjects = await one.page.locator(_SUBJECTS).all_inner_texts()
         assert sorted(subjects) == sorted(

@@ -1,28 +1,36 @@
-"""Hostile mail in the browser: in every field that peers fill, on every page, with our policy and without it."""
+"""Hostile mail in the browser: in every field that peers fill, on every page, to the operator and to a reader, with our
+policy and without it; and in a bundle that is given away.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from threading import Thread
 
-import httpx
 import pytest
+from playwright.async_api import Browser
 
 from tests.browser.chromium import Watched, open_chromium, sign_in_by, watched_page
+from tests.browser.hostile_mail import HostileMail, hostile_mail
 from tests.browser.places import places
 from tests.browser.vectors import VECTORS
-from tests.server.pages.browsers import ServedPages, serve_pages
-from tests.server.whole_app import OPERATOR
+from tests.server.pages.browsers import SIGN_IN
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(3_600)]
 
 LEAST = 300
-PROJECTS = 24
-UNSENT: list[str] = []
-"""Bodies that no peer can send."""
-AGENTS = ("BlueLake", "RedStone", "QuietFox")
-_FOREIGN = """() => [...document.querySelectorAll("main *")].filter((one) =>
+MOST_STEPS = 400
+MAYBE_REFUSED = {"thread", "name"}
+"""Fields of few characters: a vector among them is one that is made of these."""
+FOREIGN = """() => [...document.querySelectorAll("main *")].filter((one) =>
   [...one.attributes].some((named) => named.name.startsWith("on") || named.name === "style" || named.name === "srcdoc")
   || ["SCRIPT", "IFRAME", "OBJECT", "EMBED", "STYLE", "BASE", "META", "LINK", "MATH", "TEMPLATE"]
     .includes(one.tagName)
@@ -31,104 +39,43 @@ _FOREIGN = """() => [...document.querySelectorAll("main *")].filter((one) =>
 ).map((one) => one.outerHTML.slice(0, 200))"""
 
 
-class Peers:
-    """Calls that may be refused: what no field takes, no page shows."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """Whose, and how they look. `has_policy` False: what slips past the sanitiser would really run."""
 
-    def __init__(self, client: httpx.AsyncClient, project: str) -> None:
-        self._client = client
-        self._project = project
+    is_operator: bool
+    width: int
+    scheme: str = "light"
+    has_policy: bool = True
 
-    async def call(self, tool: str, /, **arguments: Any) -> Any:
-        answer = await self._client.post(f"/rpc/{tool}", json={"project_key": self._project, **arguments})
-        assert answer.status_code < 500, (tool, arguments, answer.text)
-        return answer.json() if answer.status_code == 200 else None
-
-    async def send(self, **arguments: Any) -> int | None:
-        given = {"sender_name": "BlueLake", "to": ["RedStone"], "subject": "plain", "body_md": "b", **arguments}
-        sent = await self.call("send_message", **given)
-        return None if sent is None or not sent["deliveries"] else sent["deliveries"][0]["payload"]["id"]
+    def __str__(self) -> str:
+        who = "operator" if self.is_operator else "reader"
+        return f"{who} {self.width} {self.scheme} {'policy' if self.has_policy else 'no policy'}"
 
 
-async def _send_each(peers: Peers, vectors: Sequence[str], taken: dict[str, list[Any]]) -> None:
-    """Where a subject is refused the body comes with a plain one."""
-    for number, vector in enumerate(vectors):
-        given = {
-            "body_md": vector,
-            "thread_id": "T",
-            "to": ["RedStone", "Human"] if number % 8 == 0 else ["RedStone"],
-            "ack_required": number % 16 == 0,
-        }
-        taken["mail"].append(await peers.send(subject=vector[:200], **given) or await peers.send(**given))
-        for field, name in (("thread", "thread_id"), ("topic", "topic")):
-            taken[field] += [vector] if await peers.send(**{name: vector}) else []
-        made = await peers.call("register_agent", name=vector, program=vector[:100], model=vector[:100])
-        if made and await peers.send(sender_name=made["name"]):
-            taken["name"].append(made["name"])
+VIEWS = (
+    View(is_operator=True, width=1440),
+    View(is_operator=True, width=1440, has_policy=False),
+    View(is_operator=True, width=360, scheme="dark"),
+    View(is_operator=False, width=360, scheme="dark"),
+    View(is_operator=False, width=1440, has_policy=False),
+)
 
 
-async def _introduce(peers: Peers, some: Sequence[str], taken: dict[str, list[Any]]) -> None:
-    """An agent that is at work on them, and asks another for contact because of them."""
-    made = await peers.call("register_agent", program="t", model="m", task_description="\n".join(some)[:4_000])
-    if made:
-        taken["task"] += some
-        asked = {"from_agent": made["name"], "to_agent": "QuietFox", "reason": "\n".join(some)[:1_000]}
-        taken["reason"] += some if await peers.call("request_contact", **asked) else []
-
-
-def _file_of(folder: Path, vector: str) -> str | None:
-    """One that is called so, as far as a file system has it."""
-    name = vector.replace("/", "\u2215")[:80]
-    try:
-        (folder / name).write_bytes(b"<script>alert(1)</script>")
-    except (OSError, ValueError):
-        return None
-    return name
-
-
-async def _fill(peers: Peers, folder: Path, vectors: Sequence[str]) -> dict[str, list[Any]]:
-    """What came in, by its field."""
-    fields = ("mail", "thread", "topic", "task", "attachment", "reason", "name")
-    taken: dict[str, list[Any]] = {name: [] for name in fields}
-    await _send_each(peers, vectors, taken)
-    for number in range(0, len(vectors), 12):
-        await _introduce(peers, vectors[number : number + 12], taken)
-    for vector in vectors:
-        file = _file_of(folder, vector)
-        if file and await peers.send(subject="carries", attachment_paths=[file], thread_id="T"):
-            taken["attachment"].append(file)
-    return taken
-
-
-@pytest.fixture
-async def filled(tmp_path: Path) -> AsyncIterator[tuple[ServedPages, Mapping[str, list[Any]], str]]:
-    folder = tmp_path / "work"
-    folder.mkdir()
-    async with serve_pages(tmp_path, HTTP_RATE_LIMIT_ENABLED="false") as served:
-        slug = (await served.call("ensure_project", human_key=str(folder)))["slug"]
-        headers = {"authorization": f"Bearer {OPERATOR}"}
-        async with httpx.AsyncClient(base_url=served.url, headers=headers, timeout=120) as client:
-            peers = Peers(client, str(folder))
-            for name in AGENTS:
-                await served.call("register_agent", project_key=str(folder), name=name, program="t", model="m")
-            await served.call(
-                "set_contact_policy", project_key=str(folder), agent_name="QuietFox", policy="contacts_only"
-            )
-            taken = await _fill(peers, folder, VECTORS)
-            taken["project"] = []
-            for vector in VECTORS[:: len(VECTORS) // PROJECTS]:
-                path = f"/code/{vector[:80]}"
-                made = await client.post("/rpc/ensure_project", json={"human_key": path})
-                assert made.status_code < 500, (path, made.text)
-                taken["project"] += [path] if made.status_code == 200 else []
-        yield served, taken, slug
+@pytest.fixture(scope="module")
+async def hostile(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[HostileMail]:
+    """Nothing here changes it, and it takes long to write."""
+    async with hostile_mail(tmp_path_factory.mktemp("hostile")) as filled:
+        yield filled
 
 
 async def _faults(watched: Watched, path: str) -> list[str]:
+    """What ran, was asked or was told of, and what stands in the page that its author did not write."""
     watched.errors.clear()
     status = await watched.open(path)
     for at in range(3):
         await watched.page.mouse.move(200 + at * 200, 300)
-    foreign = await watched.page.evaluate(_FOREIGN)
+    foreign = await watched.page.evaluate(FOREIGN)
     await watched.note_violations()
     return [
         *watched.errors,
@@ -142,40 +89,144 @@ def test_there_are_many_of_them() -> None:
     assert len(set(VECTORS)) == len(VECTORS)
 
 
-@pytest.mark.parametrize("without_policy", [False, True])
-async def test_nothing_that_peers_write_runs(
-    filled: tuple[ServedPages, Mapping[str, list[Any]], str], without_policy: bool
-) -> None:
-    """`without_policy`: what slips past the sanitiser would really run."""
-    served, taken, slug = filled
-    assert [vector for vector, number in zip(VECTORS, taken["mail"], strict=True) if number is None] == UNSENT
-    assert all(taken[field] for field in ("topic", "task", "attachment", "reason", "project")), {
-        one: len(those) for one, those in taken.items()
-    }
-    keys = {"project": slug, "thread": "T", "message": str(taken["mail"][0]), "agent": "RedStone", "name": "RedStone"}
+async def test_nothing_that_peers_write_runs(hostile: HostileMail) -> None:
+    assert None not in hostile.messages
+    assert {name for name, those in hostile.taken.items() if not those} <= MAYBE_REFUSED
+    told = [f"{len(VECTORS)} vectors, taken by field: { {name: len(those) for name, those in hostile.taken.items()} }"]
     faults: dict[str, list[str]] = {}
     async with open_chromium() as browser:
-        context = await browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=without_policy)
-        watched = await watched_page(context, served.url)
-        await sign_in_by(watched, (await served.call("create_sign_in_link"))["path"])
-        lists = [*places(keys), "/mail?q=is:unread"]
-        messages = [f"/mail/{slug}/message/{number}" for number in taken["mail"]]
-        for path in (*lists, *messages):
-            if found := await _faults(watched, path):
-                faults[path] = found
-        for first in ("/mail", f"/mail/{slug}/thread/T"):
-            await _walk(watched, first, faults)
+        for view in VIEWS:
+            looked = await _look(browser, hostile, view, faults)
+            told.append(f"{view}: {looked} pages")
 
+    sys.stdout.write("\n" + "\n".join(told) + "\n")
     assert faults == {}
 
 
-async def _walk(watched: Watched, path: str, faults: dict[str, list[str]]) -> None:
+async def _look(browser: Browser, hostile: HostileMail, view: View, faults: dict[str, list[str]]) -> int:
+    """Over every page, every message and each list to its end; how many pages those were."""
+    context = await browser.new_context(
+        viewport={"width": view.width, "height": 900},
+        color_scheme="dark" if view.scheme == "dark" else "light",
+        bypass_csp=not view.has_policy,
+    )
+    watched = await watched_page(context, hostile.served.url)
+    await _sign_in(watched, hostile, view)
+    project = f"/mail/{hostile.slug}"
+    one_by_one = [
+        *places(await hostile.keys()),
+        *(f"{project}/message/{number}" for number in hostile.messages),
+        *(f"{project}/file_reservations/{number}" for number in range(1, len(hostile.taken["path"]), 8)),
+    ]
+    looked = 0
+    for path in one_by_one:
+        if found := await _faults(watched, path):
+            faults[f"{view} {path}"] = found
+        looked += 1
+    lists = ["/mail", "/mail/projects", f"{project}/thread/T", f"{project}/attachments", f"{project}/file_reservations"]
+    for first in lists:
+        looked += await _walk(watched, first, f"{view} ", faults)
+    await context.close()
+    return looked
+
+
+async def _sign_in(watched: Watched, hostile: HostileMail, view: View) -> None:
+    if view.is_operator:
+        await sign_in_by(watched, (await hostile.served.call("create_sign_in_link"))["path"])
+        return
+    made = await hostile.served.call("create_issued_token", expires="1d", role="reader")
+    await watched.open(SIGN_IN)
+    await watched.page.fill("input[name=token]", made["token"])
+    await watched.page.click("main button[type=submit]")
+    await watched.page.wait_for_selector(".who >> text=reader")
+
+
+async def _walk(watched: Watched, path: str, view: str, faults: dict[str, list[str]]) -> int:
     """From page to page of a list, to its end."""
-    seen = set()
-    while path not in seen:
+    seen: set[str] = set()
+    while path not in seen and len(seen) < MOST_STEPS:
         seen.add(path)
         if found := await _faults(watched, path):
-            faults[path] = found
+            faults[view + path] = found
         following = await watched.page.query_selector("a[rel=next]")
         path = path if following is None else (await following.get_attribute("href") or path)
-    assert len(seen) > 1
+    return len(seen)
+
+
+async def _export(hostile: HostileMail, target: Path) -> None:
+    """As its person does, in a terminal beside the server."""
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "PYTHONPATH", "LANG")}
+    environ = {**kept, "STORAGE_ROOT": str(hostile.served.settings.storage_root), "AGENT_MAIL_ENV_FILE": os.devnull}
+    command = (sys.executable, "-m", "mcp_agent_mail", "share", "export", str(target), "--project", hostile.slug)
+    made = await asyncio.create_subprocess_exec(
+        *command, env=environ, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    output, _ = await made.communicate()
+    assert made.returncode == 0, output.decode()
+
+
+class _PlainFiles(SimpleHTTPRequestHandler):
+    """As anybody serves a folder: no header of ours."""
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # its name there
+        """Nothing: a browser asks for thousands."""
+
+
+@contextmanager
+def _file_server(folder: Path) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_PlainFiles, directory=str(folder))) as server:
+        thread = Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+async def bundle(hostile: HostileMail, tmp_path: Path) -> AsyncIterator[tuple[str, list[str]]]:
+    """Where it is served, and the paths of its pages."""
+    target = tmp_path / "bundle"
+    await _export(hostile, target)
+    pages = await asyncio.to_thread(lambda: sorted(str(page.relative_to(target)) for page in target.rglob("*.html")))
+    with _file_server(target) as url:
+        yield url, [f"/{page}" for page in pages]
+
+
+async def test_nothing_that_peers_write_runs_in_a_bundle(bundle: tuple[str, list[str]]) -> None:
+    url, pages = bundle
+    faults: dict[str, list[str]] = {}
+    async with open_chromium() as browser:
+        for with_script in (True, False):
+            context = await browser.new_context(
+                viewport={"width": 1440, "height": 900}, java_script_enabled=with_script
+            )
+            watched = await watched_page(context, url)
+            for path in pages:
+                if found := await _faults(watched, path):
+                    faults[f"{'with' if with_script else 'without'} script {path}"] = found
+            if with_script:
+                faults |= {f"search: {word}": found for word, found in await _search(watched, ("alert", "img", "x"))}
+            await context.close()
+
+    sys.stdout.write(f"\n{len(VECTORS)} vectors in {len(pages)} pages of a bundle, with script and without\n")
+    assert len(pages) > len(VECTORS)
+    assert faults == {}
+
+
+async def _search(watched: Watched, words: Iterable[str]) -> list[tuple[str, list[str]]]:
+    """What is wrong with what the bundle's own search finds, by its word. It finds something."""
+    faults = []
+    await watched.open("/index.html")
+    for word in words:
+        watched.errors.clear()
+        await watched.page.fill("[data-search] input", word)
+        await watched.page.wait_for_function("() => /[1-9]/.test(document.querySelector('[data-said]').textContent)")
+        await watched.page.wait_for_selector("[data-found] li")
+        foreign = await watched.page.evaluate(FOREIGN)
+        await watched.note_violations()
+        if found := [*watched.errors, *(f"foreign: {one}" for one in foreign)]:
+            faults.append((word, found))
+        await watched.page.fill("[data-search] input", "")
+    return faults

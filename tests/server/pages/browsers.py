@@ -103,7 +103,7 @@ class ServedPages:
 
     async def archive(self) -> None:
         """All that is there is in Git from now on: no archiver runs here."""
-        assert await drain_in_process(self.store, archiver_settings(self.settings), timeout_s=120) == []
+        assert await drain_in_process(self.store, archiver_settings(self.settings), timeout_s=600) == []
 
     async def close(self) -> None:
         for client in self._clients:
