@@ -25,8 +25,6 @@ MOST_SHIFT = 0.05
 _INSTALLED = ROOT / ".venv" / "npm" / "node_modules" / "axe-core" / "axe.min.js"
 AXE = Path(os.environ.get("AXE_CORE_FILE", _INSTALLED))
 """`make browser` installs it; another copy can be named."""
-_OWN_STYLE = "console: Applying inline style"
-"""A picture that is opened by itself stands in a page of the browser's own, whose style our policy does not allow."""
 _VIOLATIONS = """async () => (await axe.run()).violations.map(
   (one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).slice(0, 3).join(" ; ")}`)"""
 _PICTURE = f"data:image/png;base64,{base64.b64encode(encoded(corner_lit(), 'PNG')).decode()}"
@@ -144,7 +142,8 @@ async def _faults_shown(watched: Watched, *, with_script: bool) -> list[str]:
     """Of the page that is there. Pictures, files as text and answers for programs are no HTML: axe is for pages."""
     width, window = await watched.page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
     if (await watched.page.evaluate("document.contentType")).startswith("image/"):
-        return [one for one in watched.errors if not one.startswith(_OWN_STYLE)]
+        # It stands in a page of the browser's own, of which our policy allows neither style nor script.
+        return [one for one in watched.errors if not one.startswith("console:")]
     found = [*watched.errors, *([f"overflow: {width} of {window}"] if width > window else [])]
     if not with_script or not await watched.page.locator("main").count():
         return found
