@@ -138,7 +138,7 @@ async def _sign_in(watched: Watched, hostile: HostileMail, view: View) -> None:
     await watched.open(SIGN_IN)
     await watched.page.fill("input[name=token]", made["token"])
     await watched.page.click("main button[type=submit]")
-    await watched.page.wait_for_selector(".who >> text=reader")
+    await watched.page.wait_for_selector(".who >> text=reader", state="attached")
 
 
 async def _walk(watched: Watched, path: str, view: str, faults: dict[str, list[str]]) -> int:
