@@ -96,7 +96,7 @@ async def _seed(served: ServedPages, folder: Path) -> dict[str, str]:
     held = await served.call(
         "file_reservation_paths", project_key=app, agent_name="BlueLake", paths=["src/**/a_long_name_*.py", "docs/x.md"]
     )
-    for agent, target in (("GreenHill", "QuietFox"), ("BlueLake", "RedStone"), ("RedStone", "AmberFox")):
+    for agent, target in (("GreenHill", "QuietFox"), ("BlueLake", "RedStone"), ("VioletMoon", "AmberFox")):
         await served.call("request_contact", project_key=app, from_agent=agent, to_agent=target, reason="For the plan")
     await served.archive()
     history = (await served.browser().get(f"/mail/archive/activity?project={slug}")).text
