@@ -75,7 +75,11 @@ def serve(
 
 
 def _lines_left_out(count: int) -> str:
-    return log_line("mcp_agent_mail.server", "lines were left out: standard error was not read", {"lines": count})
+    return log_line(
+        "mcp_agent_mail.server",
+        "lines were left out here: standard error is read too slowly",
+        {"lines": count},
+    )
 
 
 def _call_lines(terminal: LineQueue) -> CallLines:

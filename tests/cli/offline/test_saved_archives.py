@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,20 @@ def test_archives_are_saved_though_the_database_cannot_be_read(
     assert (saved["pending_events"], saved["database"]) == (None, "unreadable")
     assert "only the archives were asked" in capsys.readouterr().err
     assert json.dumps(saved["projects"])
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["a FIFO", "a folder"])
+def test_archives_are_saved_beside_what_is_no_database_at_all(
+    at_stopped: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str], make: Callable[[Path], None]
+) -> None:
+    context = at_stopped.context()
+    context.settings.database_path.unlink()
+    make(context.settings.database_path)
+
+    saved = save_offline(context, tmp_path / "s.tar", [], progress=_silent)
+
+    assert saved["database"] == "unreadable"
+    assert "only the archives were asked" in capsys.readouterr().err
 
 
 def test_archives_are_saved_beside_a_database_that_was_cut_off(

@@ -47,7 +47,22 @@ def test_a_terminal_that_stands_still_keeps_nobody_waiting_and_hears_what_it_mis
     queue.close()
     queue.put("after the end")
 
-    assert pipe.text().splitlines()[:2] == ["(3 lines left out: this terminal was too slow)", "line 0"]
+    assert pipe.text().splitlines()[:3] == ["line 0", "line 1", "(3 lines left out: this terminal was too slow)"]
+
+
+def test_what_was_left_out_is_told_where_it_is_missing() -> None:
+    pipe = Pipe()
+    queue = LineQueue(pipe.writer, size=2)
+    for number in range(4):
+        queue.put(f"line {number}")
+    while queue._waiting.qsize():
+        queue._waiting.get()
+    queue.put("line 4")
+
+    queue.start()
+    queue.close()
+
+    assert pipe.text().splitlines() == ["(2 lines left out: this terminal was too slow)", "line 4"]
 
 
 def test_a_terminal_that_has_gone_is_no_trouble() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import closing
@@ -127,7 +128,7 @@ def _projects(manifest: SavedManifest) -> list[Answer]:
 def _known(context: CliContext) -> tuple[KnownStore | None, DatabaseState]:
     """What the database says. Archives stand for themselves: where it cannot be asked that is said, and they go on."""
     path = context.settings.database_path
-    if not context.store_exists():
+    if not context.store_exists() and not os.path.lexists(path):
         _tell_archives_alone(f"There is none at {path}.")
         return None, DatabaseState.MISSING
     try:

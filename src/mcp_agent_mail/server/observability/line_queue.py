@@ -29,7 +29,7 @@ def dropped_on_terminal(count: int) -> str:
 
 class LineQueue:
     """Lines on their way to a terminal or a pipe. `put` never waits; beyond MAX_WAITING lines are counted and dropped,
-    which the first line that finds room says.
+    which a line says in their place as soon as one finds room. At the end that may be never.
 
     Once started it writes through a descriptor of its own: it may be kept waiting beyond `close`, and the number of the
     one it was given may be another file's by then.
@@ -49,17 +49,23 @@ class LineQueue:
 
     def put(self, line: str) -> None:
         """Queue a line, or count it as dropped where MAX_WAITING wait already."""
-        try:
-            self._waiting.put_nowait(line)
-        except Full:
-            with self._counting:
+        with self._counting:
+            try:
+                if self._dropped:
+                    self._waiting.put_nowait(self._notice(self._dropped))
+                    self._dropped = 0
+                self._waiting.put_nowait(line)
+            except Full:
                 self._dropped += 1
 
     def close(self) -> None:
         """Wait for what is on its way, a second at most: nobody can make a terminal or a reader go on."""
         until = time.monotonic() + _END_WITHIN_S
+        with self._counting:
+            last = [self._notice(self._dropped), None] if self._dropped else [None]
         try:
-            self._waiting.put(None, timeout=_END_WITHIN_S)
+            for line in last:
+                self._waiting.put(line, timeout=max(0.0, until - time.monotonic()))
         except Full:
             return
         self._thread.join(max(0.0, until - time.monotonic()))
@@ -74,10 +80,6 @@ class LineQueue:
         has_more = True
         while has_more:
             lines, has_more = self._next_lines()
-            with self._counting:
-                self._dropped, dropped = 0, self._dropped
-            if dropped:
-                lines.insert(0, self._notice(dropped))
             try:
                 self._write("".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace"))
             except OSError:  # The terminal, or whoever read, has gone.
