@@ -113,9 +113,13 @@ def _serve(drain: Drain, instructions: Instructions) -> None:
 
 
 def _report(report: Report) -> None:
+    """Raises EOFError once the server is gone."""
     line = to_line(report)
-    while line:
-        line = line[os.write(_STDOUT, line) :]
+    try:
+        while line:
+            line = line[os.write(_STDOUT, line) :]
+    except BrokenPipeError:
+        raise EOFError from None
 
 
 def _stay(number: int, frame: FrameType | None) -> None:

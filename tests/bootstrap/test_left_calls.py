@@ -50,3 +50,9 @@ async def test_a_tool_that_hands_over_without_end_is_refused_and_the_server_is_n
         threads.shutdown()
 
     assert (own, again) == ("done", "again")
+
+
+async def test_a_tools_thread_that_runs_out_of_an_iterator_fails_at_once() -> None:
+    asyncio.get_running_loop().set_default_executor(LoopThreads())
+    with running_tool("odd"), pytest.raises(RuntimeError, match="StopIteration"):
+        await asyncio.wait_for(asyncio.to_thread(next, iter(())), timeout=30)

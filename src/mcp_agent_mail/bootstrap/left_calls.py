@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from mcp_agent_mail.core.errors import Unavailable
@@ -76,6 +77,14 @@ def running_tool(name: str) -> Iterator[None]:
         _RUNNING.reset(before)
 
 
+def _ended(work: Callable[[], R]) -> R:
+    """As Python does for coroutines: no future takes a StopIteration, and whoever awaited one would wait on."""
+    try:
+        return work()
+    except StopIteration as stopped:
+        raise RuntimeError("work in a thread raised StopIteration") from stopped
+
+
 class LoopThreads(ThreadPoolExecutor):
     """All that the event loop of a server's own process hands to threads (`asyncio.to_thread`). The server's own work
     is done in these; what a tool of another package hands over, in a pool beside them, since it could fill them, and it
@@ -103,7 +112,7 @@ class LoopThreads(ThreadPoolExecutor):
                 hint="Try again later; whoever wrote the tools should hand over less at a time.",
                 data={"handed": MAX_HANDED},
             )
-        work = self._tools.submit(fn, *args, **kwargs)
+        work = self._tools.submit(_ended, partial(fn, *args, **kwargs))
         self._at_work[work] = name
         work.add_done_callback(self._done)
         return work

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.domain.identity.token_agents import AmbiguousClaim, TokenAgents
+from mcp_agent_mail.domain.identity.token_agents import NOBODY, AmbiguousClaim, TokenAgents
 
 TWICE = AmbiguousClaim(name=" bluelake", addresses=("BlueLake@app", "BlueLake@lib"))
 THRICE = AmbiguousClaim(name="RedStone", addresses=("RedStone@app", "RedStone@lib", "RedStone@web"))
@@ -48,6 +48,14 @@ def test_who_the_token_is_not_for_learns_that_its_own_counts_for_nothing_there()
         "This connection acts as BlueLake alone: the new RedStone's registration_token counts for nothing on it. "
         "The new RedStone needs a connection whose bearer proves no other agent."
     )
+
+
+def test_a_token_that_names_nobody_is_told_so() -> None:
+    nobodys = TokenAgents(names=(NOBODY,))
+
+    assert nobodys.why("BlueLake") == nobodys.why() == "The token that let you in names no agent."
+    assert nobodys.remedy("BlueLake") == "Come with a token for BlueLake."
+    assert nobodys.shut_out("BlueLake").startswith("This connection acts as nobody: the new BlueLake's")
 
 
 def test_of_an_agent_that_is_gone_nothing_can_be_named() -> None:

@@ -36,6 +36,9 @@ def claiming(*names: str) -> Credentials:
         ((f"Ann@{PROJECT}",), "Ann", OTHER, True),
         ((f"Ann@{PROJECT}",), "Bob", PROJECT, True),
         ((f"Ann@{PROJECT}", f"ann@{OTHER}"), "Ann", OTHER, False),
+        # Also where none of those is there (yet).
+        ((f"Zoe@{PROJECT}",), "Bob", PROJECT, True),
+        ((f"Zoe@{PROJECT}",), "Zoe", PROJECT, False),
         (("Ann",), "Ann", OTHER, False),
         (("Ann", "bob"), "Bob", PROJECT, False),
     ],

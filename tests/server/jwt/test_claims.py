@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.domain.identity.token_agents import NOBODY
 from mcp_agent_mail.server.jwt.claims import (
     LEEWAY_S,
     LONGEST_AGENT,
     LONGEST_SUBJECT,
-    NOBODY,
     ClaimRules,
     agents_of,
     find_claim,
@@ -166,6 +166,7 @@ def test_a_subject_that_cannot_be_shown_is_none(subject: object) -> None:
         ({"A": 1}, (NOBODY,)),
         ([], (NOBODY,)),
         ("", (NOBODY,)),
+        ("  ", (NOBODY,)),
         ([None], (NOBODY,)),
     ],
 )

@@ -9,6 +9,8 @@ from mcp_agent_mail.core.errors import listed
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.identity.names import name_key
 
+NOBODY = "(nobody)"
+"""What a token names that is for agents and names none: no agent can be called so."""
 _SHOWN = 3
 _SHOWN_LENGTH = 100
 
@@ -42,6 +44,8 @@ class TokenAgents:
             return f"The token that let you in names {names} without a project, and several projects have that name."
         if not self.names:
             return "The token that let you in is an agent's that is not there any more."
+        if self.names == (NOBODY,):
+            return "The token that let you in names no agent."
         missing = "" if name is not None else ", of whom none is there"
         return f"The token that let you in is for {_shown(self.names)} alone{missing}."
 
@@ -51,9 +55,8 @@ class TokenAgents:
             addresses = _shown((one for claim in unclear for one in claim.addresses), "or")
             return f"Have its issuer write Name@project in the token: {addresses}."
         wanted = f"for {name}" if name is not None else "for an agent that is there, or for none"
-        if not self.names:
-            return f"Come with a token {wanted}."
-        if name is None and not may_register:
+        is_nobodys = self.names in ((), (NOBODY,))
+        if is_nobodys or (name is None and not may_register):
             return f"Come with a token {wanted}."
         do = "Act" if name is not None else "Register"
         return f"{do} as {_shown(self.names, 'or')}, or come with a token {wanted}."
@@ -62,8 +65,9 @@ class TokenAgents:
         """What is told of the token of an agent that just became one, and is none of these: it may have the name of
         one.
         """
+        whose = f"acts as {_shown(self.names)} alone" if self.names not in ((), (NOBODY,)) else "acts as nobody"
         return (
-            f"This connection acts as {_shown(self.names)} alone: the new {name}'s registration_token counts for "
+            f"This connection {whose}: the new {name}'s registration_token counts for "
             f"nothing on it. The new {name} needs a connection whose bearer proves no other agent."
         )
 

@@ -19,7 +19,7 @@ TOUCHED_EVERY = 60 * SECOND
 """So often at most it is written down that a session is in use."""
 MAX_LIVE = 200
 """Of a store: for another one the one of the lowest role that was used least lately ends, and none of a higher role."""
-MAX_OF_ONE_TOKEN = 20
+MAX_OF_ONE_TOKEN = 50
 """And of one token, or one subject of JWTs: for another one its own that was used least lately ends."""
 
 LINK_LIFETIME = 60 * SECOND

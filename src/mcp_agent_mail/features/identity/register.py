@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.ids import AgentId, ProjectId, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, ContactPolicy, NewAgent
-from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, TokenMissing, WrongToken, require_to_act
+from mcp_agent_mail.domain.identity.caller import Caller, TokenMissing, WrongToken, require_to_act
 from mcp_agent_mail.domain.identity.names import (
     NameEnforcement,
     first_free,
@@ -116,7 +116,7 @@ def register(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -
 
 
 def _is_shut_out(tx: Tx, caller: Caller, registered: Registered) -> bool:
-    if registered.token is None or caller.token_agents is None or caller.kind is not CallerKind.AGENT:
+    if registered.token is None or caller.token_agents is None:
         return False
     return not may_act_beside(tx, caller.token_agents, registered.agent)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mcp_agent_mail.core.clock import LATEST, SECOND, Micros
+from mcp_agent_mail.domain.identity.token_agents import NOBODY
 from mcp_agent_mail.server.jwt.proofs import JwtReason, JwtRefused
 
 Claims = Mapping[str, Any]  # JSON
@@ -16,8 +17,6 @@ LEEWAY_S = 60
 """Clocks of two machines differ: by so much `nbf` and `iat` may be ahead."""
 MOST_AGENTS = 16
 LONGEST_AGENT = 5_200
-NOBODY = "(nobody)"
-"""No agent can be called so."""
 """A name and a project's key."""
 LONGEST_SUBJECT = 500
 
@@ -105,7 +104,9 @@ def agents_of(claim: object) -> tuple[str, ...]:
     if claim is None:
         return ()
     listed = claim if isinstance(claim, list) else [claim]
-    texts = dict.fromkeys(one for one in listed if isinstance(one, str) and _is_shown(one, LONGEST_AGENT))
+    texts = dict.fromkeys(
+        one for one in listed if isinstance(one, str) and one.strip() and _is_shown(one, LONGEST_AGENT)
+    )
     return tuple(texts)[:MOST_AGENTS] or (NOBODY,)
 
 
