@@ -21,10 +21,24 @@ const form = Object.assign(node(), { dataset, querySelector: (name) => parts[nam
 globalThis.document = { querySelector: () => form, createElement: node };
 
 const plain = globalThis.fetch;
+const AT_ONCE = 6;
+let busy = 0;
+const waiting = [];
 let files = 0;
 let bytes = 0;
-globalThis.fetch = async (path) => {
+
+// At most as many at once as a browser reads.
+async function read(path) {
+  if (busy === AT_ONCE) await new Promise((resolve) => waiting.push(resolve));
+  else busy += 1;
   const text = await (await plain(new URL(path, address))).text();
+  if (waiting.length > 0) waiting.shift()();
+  else busy -= 1;
+  return text;
+}
+
+globalThis.fetch = async (path) => {
+  const text = await read(path);
   files += 1;
   bytes += Buffer.byteLength(text);
   return { ok: true, json: async () => JSON.parse(text) };

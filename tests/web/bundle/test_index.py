@@ -29,9 +29,9 @@ def test_words_are_taken_as_the_script_takes_them() -> None:
     assert len(words_of(" ".join(f"w{number}" for number in range(MOST_WORDS + 5)))) == MOST_WORDS
 
 
-def test_a_digit_of_each_character_is_in_the_name_of_a_list() -> None:
-    assert digits_of("cart") == "3124" + ENDED
-    assert digits_of("漢") == "2" + ENDED
+def test_two_digits_of_each_character_are_in_the_name_of_a_list() -> None:
+    assert digits_of("cart") == "03010210" + ENDED
+    assert digits_of("漢") == "02" + ENDED
 
 
 def _shards(folder: Path) -> dict[str, dict[str, list[int]]]:

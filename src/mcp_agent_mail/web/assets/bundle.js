@@ -25,9 +25,9 @@ function read(name) {
   return files.get(name);
 }
 
-// The lists that may hold a word which begins so: a digit of each letter is in their names, as many as keep them small.
+// The lists that may hold a word which begins so: digits of its letters are in their names.
 function listsOf(letters) {
-  const digits = letters.map((letter) => (letter.codePointAt(0) & 15).toString(16)).join("");
+  const digits = letters.map((letter) => `${(letter.codePointAt(0) >> 2) & 3}${letter.codePointAt(0) & 3}`).join("");
   const begin = `words${digits}${letters.length > 1 ? "" : "z"}`;
   return shards.filter((name) => name.startsWith(begin) || begin.startsWith(name));
 }

@@ -1,7 +1,7 @@
 """What a search in a bundle reads: small files, of which one search needs a few. `bundle.js` reads them.
 
 `search/words….json` has words, each with the numbers of the messages that hold it, as differences. Behind `words`
-stands a digit for each of the first characters of its words, as many as keep it small, so that all words that begin
+stand two digits for each of the first characters of its words, as many as keep it small, so that all words that begin
 alike lie together; the front page lists these. `search/messages-N.json` has what a result shows.
 """
 
@@ -72,8 +72,10 @@ def words_of(text: str) -> list[str]:
 
 
 def digits_of(word: str) -> str:
-    """The last hexadecimal digit of each character's number, and ENDED."""
-    return "".join(f"{ord(character) & 0xF:x}" for character in word) + ENDED
+    """Of each character's number the last four bits as two digits from 0 to 3, and ENDED. Of four parts each is seldom
+    very small, and a search that asks for many reads few files.
+    """
+    return "".join(f"{ord(character) >> 2 & 3}{ord(character) & 3}" for character in word) + ENDED
 
 
 def shard_path(digits: str) -> str:
@@ -84,7 +86,7 @@ _Entries = Sequence[tuple[str, bytes]]
 
 
 def _shards(path: str, entries: _Entries) -> Iterator[tuple[str, Sequence[bytes]]]:
-    """Words as they stand in the file, parted by one character more where they are too many for one."""
+    """Words as they stand in the file, parted by one digit more where they are too many for one."""
     if not entries:
         return
     if path.endswith(ENDED) or sum(len(entry) + 1 for _, entry in entries) < MOST_SHARD_BYTES:
