@@ -10,7 +10,6 @@ _HELP = frozenset({"--help", "-h"})
 def main() -> None:
     """Run the command line and end the process with its exit code."""
     arguments = sys.argv[1:]
-    _open_closed_streams()
     # Imported here, so that importing this module costs nothing.
     if _is_guards(arguments):
         # Before Typer: a commit and an edit wait for it.
@@ -19,7 +18,9 @@ def main() -> None:
         sys.exit(guard(arguments[1:]))
     if arguments[:1] == ["hook"] and not _HELP & set(arguments[1:]):
         # Likewise: an agent CLI waits for it at every event.
+        # What it cannot print is not handed over: it has to see that there is no standard output.
         sys.exit(_hook(arguments[1:]))
+    _open_closed_streams()
     from mcp_agent_mail.cli.app import run
 
     sys.exit(run(arguments))

@@ -134,7 +134,7 @@ def test_who_stands_in_the_address_is_not_told_to_the_server() -> None:
 
 
 def test_tokens_are_not_shown() -> None:
-    assert "b1" not in repr(RunningServer("http://x", {"Authorization": "Bearer b1"}))
+    assert "a-token" not in repr(RunningServer("http://x", {"Authorization": "Bearer a-token"}))
 
 
 # --- What may answer --------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import pytest
 from tests.served import Connection, Served, children_of, pause
 
 HEALTH_KEYS = {
+    "caller",
     "delivery",
     "failing",
     "status",

@@ -17,7 +17,6 @@ from typing import Any, ClassVar, get_args, get_origin
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from mcp_agent_mail.cli.arguments import UsageMistake
 from mcp_agent_mail.cli.root_help import CommandSection, screen
 
 
@@ -121,6 +120,8 @@ class LeanGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """As Typer's own, which for a word that is not there names the one that is spelt most like it."""
         if args and (meant := self.instead.get(args[0])) is not None:
+            from mcp_agent_mail.cli.arguments import UsageMistake  # help is shown without it
+
             raise UsageMistake(f"There is no {ctx.command_path} {args[0]}. {meant}", ctx=ctx)
         # Typer keeps the command classes private.
         found: tuple[str | None, Any, list[str]] = super().resolve_command(ctx, args)

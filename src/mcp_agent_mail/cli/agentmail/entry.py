@@ -18,10 +18,6 @@ _HELP = frozenset({"--help", "-h", "-help"})
 
 def main() -> None:
     """Run the command and end the process with its exit code."""
-    if None in (sys.stdin, sys.stdout, sys.stderr):
-        from mcp_agent_mail.core.standard_streams import open_closed_streams
-
-        open_closed_streams()
     sys.exit(run(sys.argv[1:]))
 
 
