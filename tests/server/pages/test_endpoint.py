@@ -372,3 +372,13 @@ def test_a_server_without_visitors_imports_nothing_that_makes_pages() -> None:
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert told.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("path", ["/", "/mail", "/mail/now"])
+async def test_a_client_of_mcp_that_was_given_a_page_is_told_where_mcp_is(served: ServedPages, path: str) -> None:
+    wanted = {"accept": "application/json, text/event-stream"}
+    async with httpx.AsyncClient(base_url=served.url, headers=wanted, timeout=60) as client:
+        answer = await client.post(path, json={"jsonrpc": "2.0", "id": 1, "method": "initialize"})
+
+    assert answer.status_code == 404
+    assert "MCP is at /mcp" in answer.json()["error"]["message"]

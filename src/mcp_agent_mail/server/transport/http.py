@@ -64,6 +64,7 @@ from mcp_agent_mail.server.transport.limits import (
     TooManyValues,
     declared_too_large,
 )
+from mcp_agent_mail.server.transport.request_headers import is_mcp_clients, trim_values
 
 logger = logging.getLogger("mcp_agent_mail.http")
 
@@ -171,7 +172,7 @@ class HttpApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             raise NotImplementedError(f"{scope['type']} is not served")
-        _trim(scope)
+        trim_values(scope)
         headers: Headers = dict(scope["headers"])
         request_id = f"{self._id_prefix}-{next(self._ids)}"
         with request_scope(request_id):
@@ -182,9 +183,11 @@ class HttpApp:
             rule = None if path_class is None else RULES[path_class]
             if self._misses_pages(scope, path_class):
                 path_class, rule = None, _WITHOUT_PAGES
+            elif path_class is PathClass.PAGE and is_mcp_clients(scope, headers):
+                path_class = rule = None  # Lost, not looking at pages: `/` is where people begin.
             send = self._edge.guarded(headers, rule, send)
             is_mcp = path_class is PathClass.MCP or (door is not None and door.speaks_mcp(scope["path"]))
-            if is_mcp or _is_mcp_clients(scope, headers):
+            if is_mcp or is_mcp_clients(scope, headers):
                 send = refusing_over_mcp(send)
             request = _Request(scope=scope, headers=headers, rule=rule or _UNSERVED, id=request_id)
             try:
@@ -366,19 +369,6 @@ _WITHOUT_PAGES = PathRule(accepts=AcceptedBearers.NONE, holds_mail=False)
 """Of pages below a prefix: who looks for them is told so, whoever it is."""
 _OPEN_AT_DOOR = PathRule(accepts=AcceptedBearers.NONE, rate=None)
 """Of what a door answers to anybody: a probe, which is free as ours are."""
-
-_BLANKS = (b" ", b"\t")
-
-
-def _trim(scope: Scope) -> None:
-    """Blanks behind a header's value do not belong to it (RFC 9110); httptools leaves them on."""
-    if any(value.endswith(_BLANKS) for _, value in scope["headers"]):
-        scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
-
-
-def _is_mcp_clients(scope: Scope, headers: Headers) -> bool:
-    """Whether a client of MCP asks, at whatever path it was given: nobody else posts for an event stream."""
-    return scope["method"] == "POST" and b"text/event-stream" in headers.get(b"accept", b"")
 
 
 def _connection(scope: Scope) -> str | None:
