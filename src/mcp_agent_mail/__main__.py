@@ -18,7 +18,7 @@ def main() -> None:
         sys.exit(guard(arguments[1:]))
     if arguments[:1] == ["hook"] and not _HELP & set(arguments[1:]):
         # Likewise: an agent CLI waits for it at every event.
-        # What it cannot print is not handed over: it has to see that there is no standard output.
+        _hold_closed_numbers()
         sys.exit(_hook(arguments[1:]))
     _open_closed_streams()
     from mcp_agent_mail.cli.app import run
@@ -48,6 +48,13 @@ def _open_closed_streams() -> None:
         from mcp_agent_mail.core.standard_streams import open_closed_streams
 
         open_closed_streams()
+
+
+def _hold_closed_numbers() -> None:
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        from mcp_agent_mail.core.standard_streams import hold_closed_numbers
+
+        hold_closed_numbers()
 
 
 def _hook(arguments: list[str]) -> int:

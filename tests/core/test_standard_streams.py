@@ -39,6 +39,24 @@ def test_nothing_that_is_opened_later_gets_the_number_of_a_stream(tmp_path: Path
     assert "Traceback" not in done.stderr
 
 
+HELD = """
+import os, sys
+from mcp_agent_mail.core.standard_streams import hold_closed_numbers
+hold_closed_numbers()
+opened = os.open(os.devnull, os.O_RDWR)
+try:
+    os.write(1, b"mail")
+except OSError:
+    sys.exit(40 + opened)
+"""
+
+
+def test_what_is_written_to_a_closed_stream_whose_number_is_held_fails(tmp_path: Path) -> None:
+    done = run_closed(["-c", HELD], ">&-", tmp_path)
+
+    assert done.returncode >= 43, done.stderr
+
+
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize(
     ("module", "arguments", "code"),

@@ -17,12 +17,23 @@ def open_closed_streams() -> None:
     opened later gets its number, where whoever writes to the stream would write into it. What Python itself would have
     used stays None, as `sys.__stdout__`.
     """
-    while (number := os.open(os.devnull, os.O_RDWR)) <= _ERROR:
-        os.set_inheritable(number, True)  # As those that were given are: programs that are started get it.
-    os.close(number)
+    _fill(os.O_RDWR)
     sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
     sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
     sys.stderr = sys.stderr or os.fdopen(_ERROR, "w", closefd=False)
+
+
+def hold_closed_numbers() -> None:
+    """As far as numbers go: none that is closed is given to a file or a connection later. What is written to it fails,
+    as it would without. For who hands mail over by printing it.
+    """
+    _fill(os.O_RDONLY)
+
+
+def _fill(access: int) -> None:
+    while (number := os.open(os.devnull, access)) <= _ERROR:
+        os.set_inheritable(number, True)  # As those that were given are: programs that are started get it.
+    os.close(number)
 
 
 def say_last(text: str) -> None:

@@ -89,6 +89,22 @@ def test_a_payload_may_be_a_mebibyte_long_and_no_longer(home: HookHome, answers:
     assert len(answers.bodies("/event")) == 1
 
 
+def test_without_a_standard_output_nothing_is_confirmed_and_nothing_else_is_written_to(
+    home: HookHome, answers: HookAnswers
+) -> None:
+    answers.event = given(message(1))
+    payload = json.dumps(home.payload("claude", "UserPromptSubmit")).encode()
+    words = ["sh", "-c", '"$@" >&-', "sh", *home.command("claude", "UserPromptSubmit")]
+
+    done = subprocess.run(
+        words, env=home.environment(), input=payload, capture_output=True, check=False, timeout=WITHIN_S
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert answers.bodies("/event") != []
+    assert answers.bodies("/told") == []
+
+
 @pytest.mark.parametrize(
     ("client", "event", "stdout"),
     [

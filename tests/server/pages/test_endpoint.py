@@ -382,3 +382,13 @@ async def test_a_client_of_mcp_that_was_given_a_page_is_told_where_mcp_is(served
 
     assert answer.status_code == 404
     assert "MCP is at /mcp" in answer.json()["error"]["message"]
+
+
+async def test_nobody_posts_to_an_address_that_leads_elsewhere(served: ServedPages) -> None:
+    browser = served.browser()
+
+    found = await browser.get("/")
+    posted = await browser.post("/", {})
+
+    assert (found.status_code, found.headers["location"]) == (303, "/mail")
+    assert posted.status_code == 404

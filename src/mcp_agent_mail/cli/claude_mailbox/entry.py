@@ -26,6 +26,10 @@ _SERVICES = frozenset({"install-autostart", "uninstall-autostart"})
 
 def main() -> None:
     """Run the command and end the process with its exit code."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        from mcp_agent_mail.core.standard_streams import hold_closed_numbers
+
+        hold_closed_numbers()
     sys.exit(run(sys.argv[1:]))
 
 
