@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator
 
 import pytest
+from pygments.lexer import Lexer
+from pygments.token import Keyword, _TokenType
 
 from mcp_agent_mail.web.render import code
 from mcp_agent_mail.web.render.code import HIGHLIGHTED_CHARACTERS, TOKEN_CLASSES, highlighted
@@ -51,3 +54,14 @@ def test_markup_in_code_is_escaped_in_every_language(language: str) -> None:
 
     assert text_of(shown) == hostile
     assert re.findall(r"<(?!/?span\b)", shown) == []
+
+
+class LosingLexer(Lexer):  # type: ignore[misc]  # Pygments has no types
+    def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, _TokenType, str]]:
+        yield 0, Keyword, text[:3]
+
+
+def test_what_a_lexer_would_lose_is_shown_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code, "get_lexer_by_name", lambda _: LosingLexer())
+
+    assert str(highlighted("<b>bold</b>", "python")) == "&lt;b&gt;bold&lt;/b&gt;"

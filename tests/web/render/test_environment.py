@@ -34,6 +34,10 @@ def test_what_was_made_safe_stays_as_it_is_and_none_is_nothing() -> None:
     assert shown("{{ x }}{{ y }}{{ z }}", x=Markup("<b>"), y=None, z=0) == "<b>0"
 
 
+def test_what_the_person_wrote_is_sent_again_as_it_is_and_escaped() -> None:
+    assert shown("{{ x | as_written }}", x='<b>\u202e"') == "&lt;b&gt;\u202e&#34;"
+
+
 def test_what_peers_write_is_no_template() -> None:
     assert shown("{{ x }}", x="{{ 7*7 }}{% raw %}") == "{{ 7*7 }}{% raw %}"
 

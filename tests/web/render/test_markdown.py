@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from mcp_agent_mail.web.render.markdown import SHOWN_CHARACTERS, body_html, sanitised
+from mcp_agent_mail.web.render.markdown import SHOWN_CHARACTERS, body_html, rendered, sanitised
 
 
 def test_a_body_has_paragraphs_lists_tables_tasks_and_code() -> None:
@@ -98,7 +98,7 @@ def test_what_is_beyond_the_bound_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("html", "left"),
     [
-        ("<p onclick='x'>a</p>", "<p>a</p>"),
+        ("<p onclick='x' title=t lang=ar>a</p>", "<p>a</p>"),
         ("<p style='color:red' id='main' class='notice bad'>a</p>", "<p>a</p>"),
         ("<script>alert(1)</script>b", "b"),
         ("<style>*{}</style>b", "b"),
@@ -108,8 +108,9 @@ def test_what_is_beyond_the_bound_is_left_out() -> None:
         ("<form action=/mail/sign-out method=post><button>b</button></form>", "b"),
         ("<!-- a -->c", "c"),
         ("<a href='javascript:x'>a</a>", '<a rel="noopener noreferrer nofollow">a</a>'),
+        ("<a href='data:text/html,x'>a</a>", '<a rel="noopener noreferrer nofollow">a</a>'),
         (
-            "<a href='https://a.example' target=_blank>a</a>",
+            "<a href='https://a.example' title=t target=_blank>a</a>",
             '<a href="https://a.example" rel="noopener noreferrer nofollow">a</a>',
         ),
         ("<input type=text name=csrf value=x>", "<input>"),
@@ -133,3 +134,32 @@ def test_a_body_of_marks_alone_is_rendered() -> None:
 
 def test_half_of_a_pair_is_written_out() -> None:
     assert "\\ud800" in body_html("a\ud800b")
+
+
+TELLING = [
+    (
+        "[x](https://a'b&amp;lt;.example/?a&lt=&quot;&lt;)",
+        ("https://a&#39;b&amp;lt;.example/?a&amp;lt=%22%3C", "x", "a&#39;b&amp;lt;.example"),
+    ),
+    ("[x](https://a&#8238;b.example/)", ("https://xn--ab-g4t.example/", "x", "xn--ab-g4t.example")),
+    (
+        "![a<b>\"c&lt;i&#8238;](https://a'b&amp;lt;.example/?a&b)",
+        (
+            "https://a&#39;b&amp;lt;.example/?a&amp;b",
+            "a&lt;b&gt;&#34;c&lt;i\\u202e",
+            "image at a&#39;b&amp;lt;.example",
+        ),
+    ),
+]
+"""A body, and of the link in it: where it leads, what it says and the host beside it, all as HTML."""
+
+
+@pytest.mark.parametrize(("text", "link"), TELLING)
+def test_the_parser_alone_lets_nothing_through_in_a_link(text: str, link: tuple[str, str, str]) -> None:
+    address, words, host = link
+
+    assert rendered(text) == f'<p><a href="{address}">{words}</a> <span class="host">{host}</span></p>\n'
+
+
+def test_the_parser_alone_makes_no_link_of_an_image_that_leads_nowhere() -> None:
+    assert rendered("![a<b>](relative)") == "<p>![a&lt;b&gt;](relative)</p>\n"

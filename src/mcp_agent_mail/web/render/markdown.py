@@ -46,8 +46,9 @@ _CLASSES = {
     "input": {"task-list-item-checkbox"},
     "div": {"scroll"},
 }
-_ATTRIBUTES = {
-    "a": {"href", "title"},
+_ATTRIBUTES: dict[str, set[str]] = {
+    "*": set(),
+    "a": {"href"},
     "ol": {"start"},
     "th": {"align"},
     "td": {"align"},
@@ -71,13 +72,17 @@ def body_html(text: str) -> Markup:
 
     One that nests deeper than DEEPEST is shown as the text that it is: else agents alone would see what is inside.
     """
+    return Markup(sanitised(rendered(text)))  # noqa: S704  # this is what makes it safe
+
+
+def rendered(text: str) -> str:
+    """The HTML that the parser alone makes of `text`: nothing in it is the writer's but words, and where links lead."""
     shown = visible(text[:SHOWN_CHARACTERS])
     parser = _parser()
     env: _Env = {}
     tokens = parser.parse(shown, env)
     is_cut = any(token.type in _CONTAINERS and token.level >= DEEPEST - 1 for token in tokens)
-    rendered = _code(shown, "") if is_cut else parser.renderer.render(tokens, parser.options, env)
-    return Markup(sanitised(rendered))  # noqa: S704  # this is what makes it safe
+    return _code(shown, "") if is_cut else str(parser.renderer.render(tokens, parser.options, env))
 
 
 def sanitised(html: str) -> str:
@@ -122,6 +127,7 @@ def _may_lead(url: str) -> bool:
 
 
 def _host_of(url: str) -> str:
+    """ASCII, as the parser writes addresses."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -143,17 +149,15 @@ def _link_close(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, env:
     host = env["hosts"].pop() if env.get("hosts") else ""
     text = tokens[at - 1].content if at and tokens[at - 1].type == "text" else ""
     is_said = not host or host in text
-    return "</a>" if is_said else f'</a> <span class="host">{escape(visible(host))}</span>'
+    return "</a>" if is_said else f'</a> <span class="host">{escape(host)}</span>'
 
 
 def _image(renderer: RendererHTML, tokens: _Tokens, at: int, options: OptionsDict, env: _Env) -> str:
-    """A link, where it leads to the web: to load it would tell its host that somebody reads."""
+    """A link: to load it would tell its host that somebody reads. Of one that leads elsewhere the parser makes none."""
     token = tokens[at]
     source = str(token.attrGet("src") or "")
     words = renderer.renderInlineAsText(token.children or [], options, env) or "image"
-    if not _may_lead(source):
-        return f"[{escape(visible(words))}]"
-    host = escape(visible(_host_of(source)))
+    host = escape(_host_of(source))
     return f'<a href="{escape(source)}">{escape(visible(words))}</a> <span class="host">image at {host}</span>'
 
 
