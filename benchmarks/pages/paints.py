@@ -16,7 +16,7 @@ from benchmarks.processes import Server
 from benchmarks.wire import Refused
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-_SIZE = {"width": 1440, "height": 900}
+_WIDTH, _HEIGHT = 1440, 900
 _LARGEST = """() => new Promise((resolve) => {
   let last = null;
   new PerformanceObserver((list) => { for (const one of list.getEntries()) last = one.startTime; })
@@ -42,7 +42,7 @@ def largest_paints(server: Server, root: Path, shown: Sequence[Place], times: in
     found: dict[str, dict[str, list[float]]] = {place.name: {"first": [], "next": []} for place in shown}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
-        context = browser.new_context(viewport=_SIZE)
+        context = browser.new_context(viewport={"width": _WIDTH, "height": _HEIGHT})
         page = context.new_page()
         page.goto(origin + sign_in_link(server, root))
         page.click("button[type=submit]")
@@ -51,7 +51,7 @@ def largest_paints(server: Server, root: Path, shown: Sequence[Place], times: in
         context.close()
         for number in range(times):
             for place in shown:
-                context = browser.new_context(viewport=_SIZE, storage_state=signed_in)
+                context = browser.new_context(viewport={"width": _WIDTH, "height": _HEIGHT}, storage_state=signed_in)
                 page = context.new_page()
                 for kind in ("first", "next"):
                     page.goto(origin + place.path(number), wait_until="load")
