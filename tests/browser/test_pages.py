@@ -25,6 +25,8 @@ MOST_SHIFT = 0.05
 _INSTALLED = ROOT / ".venv" / "npm" / "node_modules" / "axe-core" / "axe.min.js"
 AXE = Path(os.environ.get("AXE_CORE_FILE", _INSTALLED))
 """`make browser` installs it; another copy can be named."""
+PICTURES = os.environ.get("BROWSER_PICTURES")
+"""A folder that gets a picture of each page that the operator reads, to be looked at by a person."""
 _VIOLATIONS = """async () => (await axe.run()).violations.map(
   (one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).slice(0, 3).join(" ; ")}`)"""
 _PICTURE = f"data:image/png;base64,{base64.b64encode(encoded(corner_lit(), 'PNG')).decode()}"
@@ -153,6 +155,10 @@ async def _faults_shown(watched: Watched, *, with_script: bool) -> list[str]:
     return [*found, *([f"shift: {shift}"] if shift > MOST_SHIFT else []), *(f"axe {one}" for one in violations)]
 
 
+def _in_a_name(path: str) -> str:
+    return re.sub(r"[^a-z0-9-]+", "-", path.removeprefix("/mail").lower()).strip("-")[:120] or "inbox"
+
+
 async def _preview(watched: Watched, project: str) -> None:
     """The form to write with, once its text and whom a group reaches are shown."""
     await watched.open(f"/mail/{project}/overseer/compose")
@@ -186,6 +192,8 @@ async def test_every_page_at_every_width(
                     is_read = signed_in and path not in REFUSED
                     if found := await _faults(watched, path, with_script=with_script, is_read=is_read):
                         faults[f"{width} {path} {'operator' if signed_in else 'anybody'}"] = found
+                    if PICTURES and is_read and with_script:
+                        await watched.page.screenshot(path=Path(PICTURES) / f"{scheme}-{width}-{_in_a_name(path)}.png")
                     looked += 1
             watched.errors.clear()
             await _preview(watched, keys["project"])
