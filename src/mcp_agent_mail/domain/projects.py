@@ -34,6 +34,11 @@ class Project:
     def is_archived(self) -> bool:
         return self.archived_ts is not None
 
+    @property
+    def name(self) -> str:
+        """As people call it: the last part of its directory."""
+        return self.human_key.rstrip("/").rpartition("/")[2] or self.slug
+
 
 ProjectPair = tuple[ProjectId, ProjectId]
 """Two projects, the one that was made first before the other."""

@@ -47,6 +47,9 @@ class PageContext:
     async def _frame(self, *, title: str, section: str, project: str | None) -> Frame:
         counts = await self.services.pages.oversight.count(self.caller)
         known = await self.services.pages.oversight.projects(limit=MOST_LISTED_PROJECTS)
+        names = {one.slug: one.name for one in known}
+        if project is not None and project not in names:
+            names[project] = (await self.services.pages.oversight.project(project)).name
         asked = {name: values[-1] for name, values in self.request.query.items() if values}
         return Frame(
             title=title,
@@ -60,6 +63,7 @@ class PageContext:
             is_signed_in=self.request.session is not None,
             path=with_query(self.request.path, asked),
             now=self.now,
+            names=names,
             project=project,
             secret=self.request.secret,
         )

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.tools import RecordedCaller
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.features.oversight.activity import OversightActivity, SeenActivity, SeenLease
-from mcp_agent_mail.features.oversight.service import SeenProject
 from mcp_agent_mail.web.views.activity import held_rows, worker_rows
 from tests.domain.leases_made import AT, make_lease
 from tests.seeded_store import open_seeded_store
@@ -22,11 +23,12 @@ EMPTY = SeenActivity(
     agents=(), leases=(), has_more_agents=False, has_more_leases=False, has_more_projects=False, now=AT
 )
 MINUTE = 60
+PROJECT = Project(id=ProjectId(1), slug="code-app", human_key="/code/app", created_ts=AT, archived_ts=None)
 
 
 def held_for(seconds: int) -> Sequence[str]:
     lease = make_lease(expires_ts=Micros(AT + seconds * SECOND))
-    seen = SeenLease(lease=lease, project=SeenProject(slug="code-app", name="app"))
+    seen = SeenLease(lease=lease, project=PROJECT)
     return [row.left for row in held_rows(replace(EMPTY, leases=(seen,)))]
 
 

@@ -16,7 +16,7 @@ from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.introspection.service import OWN_CALLS
 from mcp_agent_mail.features.introspection.usage import RecentCall, Usage
-from mcp_agent_mail.features.oversight.service import SeenProject, scope_of, seen_project
+from mcp_agent_mail.features.oversight.service import scope_of
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import View
 
@@ -35,7 +35,7 @@ class SeenWorker:
     """`last_call` is None where it made none since the server's start that the reader may know of."""
 
     agent: Agent
-    project: SeenProject
+    project: Project
     last_call: RecentCall | None
 
 
@@ -44,7 +44,7 @@ class SeenLease:
     """A reservation of files that counts now."""
 
     lease: Lease
-    project: SeenProject
+    project: Project
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,15 +89,12 @@ class OversightActivity:
             agents=[
                 SeenWorker(
                     agent=agent,
-                    project=seen_project(projects[agent.project_id]),
+                    project=projects[agent.project_id],
                     last_call=calls.get((agent.project_id, agent.name)),
                 )
                 for agent in agents[:MOST_AGENTS]
             ],
-            leases=[
-                SeenLease(lease=lease, project=seen_project(projects[lease.project_id]))
-                for lease in leases[:MOST_LEASES]
-            ],
+            leases=[SeenLease(lease=lease, project=projects[lease.project_id]) for lease in leases[:MOST_LEASES]],
             has_more_agents=len(agents) > MOST_AGENTS,
             has_more_leases=len(leases) > MOST_LEASES,
             has_more_projects=has_more_projects,

@@ -11,7 +11,7 @@ from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, 
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.search.query import Filters, Hit, Order, Phrase, SearchQuery, SearchScope, read_query
-from mcp_agent_mail.features.oversight.service import SeenProject, find_project, scope_of, seen_project, senders_of
+from mcp_agent_mail.features.oversight.service import find_project, scope_of, senders_of
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.search import FEW, search
 from mcp_agent_mail.store.transaction import View
@@ -41,7 +41,7 @@ class FoundHits:
     """
 
     hits: Sequence[Hit]
-    projects: Mapping[ProjectId, SeenProject]
+    projects: Mapping[ProjectId, Project]
     phrases: Sequence[Phrase]
     project_count: int
     has_more_projects: bool = False
@@ -68,7 +68,7 @@ class OversightSearch:
         require_reader(caller, READING_MAIL)
         searched = await self._store.read(lambda view: _resolve(view, caller, wish))
         query = read_query(wish.words)
-        seen = {one.id: seen_project(one) for one in searched.projects}
+        seen = {one.id: one for one in searched.projects}
         hits = [] if query is None or not searched.projects else await self._hits(caller, query, searched, wish.limit)
         return FoundHits(
             hits=hits[: wish.limit],

@@ -43,14 +43,6 @@ class MailWish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeenProject:
-    """`name` is the last part of its directory, as people call it."""
-
-    slug: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OversightMail:
     """`person` is when a `Human` read and acknowledged what came to it: empty but for the operator, who alone is that.
     `projects` are those that the mail was sent from.
@@ -61,7 +53,7 @@ class OversightMail:
     heads: Sequence[MessageHead]
     addressees: Mapping[MessageId, Sequence[Addressee]]
     person: Mapping[MessageId, tuple[Micros | None, Micros | None]]
-    projects: Mapping[ProjectId, SeenProject]
+    projects: Mapping[ProjectId, Project]
     next_before: MessageId | None
     now: Micros
 
@@ -127,7 +119,7 @@ class OversightService:
                 heads=found.heads,
                 addressees=_shown_addressees(view, caller, ids),
                 person=view.all_mail.states_of_person(ids) if caller.is_operator else {},
-                projects=_seen_projects(view, found.heads),
+                projects=_projects_of(view, found.heads),
                 next_before=found.next_before,
                 now=view.now,
             )
@@ -164,13 +156,9 @@ class OversightService:
 
         return await self._store.read(look)
 
-    async def projects(self, *, limit: int) -> Sequence[SeenProject]:
+    async def projects(self, *, limit: int) -> Sequence[Project]:
         """Those that are not set aside, the newest first: who may see that they exist is anybody who may come in."""
-
-        def look(view: View) -> list[SeenProject]:
-            return [seen_project(one) for one in view.projects.newest(limit)]
-
-        return await self._store.read(look)
+        return await self._store.read(lambda view: view.projects.newest(limit))
 
     async def beside(self, message_id: MessageId, project: Project, thread_id: str | None) -> Beside:
         """What stands beside a message that the caller was found to see from `project`."""
@@ -204,14 +192,9 @@ class OversightService:
         )
 
 
-def seen_project(project: Project) -> SeenProject:
-    """As people call it."""
-    return SeenProject(slug=project.slug, name=project.human_key.rstrip("/").rpartition("/")[2] or project.slug)
-
-
-def _seen_projects(view: View, heads: Sequence[MessageHead]) -> Mapping[ProjectId, SeenProject]:
+def _projects_of(view: View, heads: Sequence[MessageHead]) -> Mapping[ProjectId, Project]:
     found = {one: view.projects.find(one) for one in {head.project_id for head in heads}}
-    return {one: seen_project(project) for one, project in found.items() if project is not None}
+    return {one: project for one, project in found.items() if project is not None}
 
 
 def find_project(view: View, key: str) -> Project:

@@ -62,7 +62,7 @@ class _Desk:
         form = MailForm(
             action=self.action,
             project=project.slug,
-            project_name=project.human_key.rstrip("/").rpartition("/")[2] or project.slug,
+            project_name=project.name,
             fields=replace(fields, idempotency_key=fields.idempotency_key or secrets.token_urlsafe(18)),
             known=sorted((agent.name for agent in listed.agents), key=str.casefold),
             groups=await page.services.pages.groups.offered(page.caller, project, thread_id),

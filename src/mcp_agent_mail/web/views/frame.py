@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.clock import Micros
@@ -24,7 +24,8 @@ class PageLink:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
     """`session` is shown as one that is signed in; without one only reading is offered. `path` is the page's own, with
-    its query, to come back to. `section` is where in the navigation it stands, `project` whose page it is.
+    its query, to come back to. `section` is where in the navigation it stands, `project` whose page it is. `names` are
+    those of projects by their slugs: of the one whose page it is, and of the newest.
     """
 
     title: str
@@ -35,6 +36,7 @@ class Frame:
     is_signed_in: bool
     path: str
     now: Micros
+    names: Mapping[str, str]
     project: str | None = None
     secret: str | None = field(default=None, repr=False)
 
@@ -42,6 +44,10 @@ class Frame:
     def is_operator(self) -> bool:
         """Whether the page is read in a session of the operator, who alone acts as `Human`."""
         return self.is_signed_in and self.role is Role.OPERATOR
+
+    def name_of(self, project: str) -> str:
+        """As people call the project of this slug; the slug where that is not known."""
+        return self.names.get(project, project)
 
     def form_token(self, action: str) -> str:
         """What a form of this page holds that is sent to `action`."""

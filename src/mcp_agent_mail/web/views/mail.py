@@ -56,17 +56,17 @@ def mail_row(
     person: tuple[Micros | None, Micros | None] | None = None,
     *,
     reason: str = "",
-    project_name: str | None = None,
+    project_name: str = "",
 ) -> MailRow:
-    """`person` is when the person read and acknowledged it, where it came to one. A project is called by its slug
-    unless `project_name` is known.
+    """`person` is when the person read and acknowledged it, where it came to one. `project_name` is
+    empty where the page alone knows it.
     """
     names = [shown_name(one.name, one.project_id, one.project_slug, head.project_id) for one in addressees]
     states = sorted({one.state for one in addressees if one.state != "delivered"})
     return MailRow(
         id=head.id,
         project=head.project_slug,
-        project_name=project_name or head.project_slug,
+        project_name=project_name,
         sender=head.sender_name,
         addressed=names[:SHOWN_ADDRESSEES],
         more=max(0, len(names) - SHOWN_ADDRESSEES),

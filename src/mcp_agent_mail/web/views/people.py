@@ -88,7 +88,7 @@ def project_view(one: ListedProject) -> ProjectView:
     """Counts as text, bounded as they were counted."""
     return ProjectView(
         slug=one.project.slug,
-        name=project_name(one.project.human_key, one.project.slug),
+        name=one.project.name,
         human_key=one.project.human_key,
         agents=one.agents,
         mail=_count(one.mail),
@@ -98,11 +98,6 @@ def project_view(one: ListedProject) -> ProjectView:
         requests=one.requests,
         is_archived=one.project.is_archived,
     )
-
-
-def project_name(human_key: str, slug: str) -> str:
-    """As people call a project: the last part of its directory."""
-    return human_key.rstrip("/").rpartition("/")[2] or slug
 
 
 def _count(number: int | None) -> str:
@@ -127,5 +122,5 @@ def product_view(one: ListedProduct) -> ProductView:
         name=one.product.name,
         uid=one.product.uid,
         created_ts=one.product.created_ts,
-        projects=[(project.slug, project_name(project.human_key, project.slug)) for project in one.projects],
+        projects=[(project.slug, project.name) for project in one.projects],
     )

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.features.oversight.sibling_rules import SiblingSuggestion
 from mcp_agent_mail.features.oversight.siblings import SiblingChoice
-from mcp_agent_mail.web.views.people import project_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,10 +25,7 @@ class SiblingView:
 def sibling_view(choice: SiblingChoice) -> SiblingView:
     """The older project first."""
     suggestion = choice.suggestion
-    first, second = (
-        (one.id, one.slug, project_name(one.human_key, one.slug), one.human_key)
-        for one in (suggestion.first, suggestion.second)
-    )
+    first, second = ((one.id, one.slug, one.name, one.human_key) for one in (suggestion.first, suggestion.second))
     return SiblingView(
         first=first,
         second=second,
