@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -43,13 +44,18 @@ def raising(error: Exception) -> Made:
     return page
 
 
+async def _newest_id() -> str:
+    return "run-7"
+
+
 async def asked(
     request: PageRequest, *, get: Made | None = plain, post: Made | None = None, is_open: bool = False
 ) -> Any:
     """The answer of an application with one page, at `/mail/it`."""
-    no_services: Any = None
+    pages = SimpleNamespace(events=SimpleNamespace(newest_id=_newest_id))
+    none_else: Any = SimpleNamespace(pages=pages)
     routes = (PageRoute(path="/mail/it", get=get, post=post, is_open=is_open),)
-    app = WebApp(no_services, clock=lambda: NOW, routes=routes)
+    app = WebApp(none_else, clock=lambda: NOW, routes=routes)
 
     async def no_tool(*_: object) -> Any:
         raise AssertionError

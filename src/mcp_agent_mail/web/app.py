@@ -104,6 +104,7 @@ class WebApp:
             caller=_NOBODY if route.is_open else await caller(),
             keys=keys,
             now=self._clock(),
+            after=await self._services.pages.events.newest_id(),
         )
         return await page(context)
 

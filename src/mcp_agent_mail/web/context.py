@@ -21,7 +21,9 @@ MOST_LISTED_PROJECTS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageContext:
-    """Of one request. `keys` are those that its path has; `now` is one time for all that the page says."""
+    """Of one request. `keys` are those that its path has; `now` is one time for all that the page says.
+    `after` is the newest event before it was begun: a page that hears what happens behind it misses nothing.
+    """
 
     request: PageRequest
     host: PageHost
@@ -29,6 +31,7 @@ class PageContext:
     caller: Caller
     keys: dict[str, str]
     now: Micros
+    after: str
 
     async def shown(
         self,
@@ -64,6 +67,7 @@ class PageContext:
             path=with_query(self.request.path, asked),
             now=self.now,
             names=names,
+            after=self.after,
             project=project,
             secret=self.request.secret,
         )
