@@ -14,6 +14,7 @@ from mcp_agent_mail.web.addresses import API, HOME, SIGN_IN, own_path, with_quer
 from mcp_agent_mail.web.context import PageContext, rendered
 from mcp_agent_mail.web.forms import require_own_form, require_own_source
 from mcp_agent_mail.web.headers import PAGE_HEADERS
+from mcp_agent_mail.web.pages.actor import require_human
 from mcp_agent_mail.web.refusals import status_of
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, redirect
 from mcp_agent_mail.web.routes import FORM_BYTES, MOVED, ROUTES, PageRoute, find_route
@@ -106,6 +107,8 @@ class WebApp:
             now=self._clock(),
             after=await self._services.pages.events.newest_id(),
         )
+        if request.method == "POST" and not (route.is_open or route.is_every_sessions):
+            require_human(context)
         return await page(context)
 
     async def refusal(self, request: PageRequest, error: AgentMailError) -> PageAnswer:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from mcp_agent_mail.core.concurrency.computation import computed
-from mcp_agent_mail.core.errors import AgentMailError, NotFound
+from mcp_agent_mail.core.errors import AgentMailError, NotFound, PermissionDenied
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.identity.names import HUMAN
 from mcp_agent_mail.domain.leases import Lease
@@ -17,6 +17,7 @@ from mcp_agent_mail.features.reservations.staleness import Assessment
 from mcp_agent_mail.web.addresses import project_url, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.page_numbers import page_number
+from mcp_agent_mail.web.refusals import status_of
 from mcp_agent_mail.web.request import PageAnswer, redirect
 from mcp_agent_mail.web.views.reservations import lease_view, path_tree
 
@@ -126,6 +127,8 @@ async def release(page: PageContext) -> PageAnswer:
     try:
         await page.host.run_tool("force_release_file_reservation", arguments)
     except AgentMailError as refused:
-        return await _reservation(page, refused, status=409)
+        # To the operator it is the evidence that says no.
+        status = 409 if isinstance(refused, PermissionDenied) else status_of(refused)
+        return await _reservation(page, refused, status=status)
     own = project_url(project.slug, "file_reservations")
     return redirect(with_query(own, {"released": found.lease.id}))
