@@ -3,9 +3,11 @@ from __future__ import annotations
 import gzip
 import re
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
+import mcp_agent_mail.web
 from mcp_agent_mail.web.assets import PREFIX, asset_set
 
 FOLDER = resources.files("mcp_agent_mail.web") / "assets"
@@ -58,6 +60,15 @@ def test_what_others_made_is_in_the_table_of_licences() -> None:
     table = (FOLDER / "LICENCES.md").read_text(encoding="utf-8")
 
     assert [name for name in asset_set().assets if name.endswith(".woff2") and name not in table] == []
+
+
+def test_every_icon_is_shown_somewhere() -> None:
+    drawn = set(re.findall(r'<symbol id="([^"]+)"', (FOLDER / "icons.svg").read_text(encoding="utf-8")))
+    room = Path(mcp_agent_mail.web.__file__).parent
+    texts = [file.read_text(encoding="utf-8") for kind in ("*.html", "*.py") for file in room.rglob(kind)]
+    used = {name for text in texts for name in re.findall(r'icon(?:\(|=)"([^"]+)"|icons\.svg\'\) }}#([\w-]+)', text)}
+
+    assert drawn == {name for pair in used for name in pair if name}
 
 
 def test_scripts_are_small_enough_to_be_read() -> None:
