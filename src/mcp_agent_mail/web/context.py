@@ -89,10 +89,17 @@ async def rendered(template: str, model: Mapping[str, object]) -> bytes:
 
 def _links(needs: int, unread: int) -> Sequence[PageLink]:
     return (
-        PageLink(section="needs", href=with_query(HOME, {"box": "needs"}), label="Needs you", icon="bell", count=needs),
-        PageLink(section="mail", href=HOME, label="Mail", icon="inbox", count=unread),
+        PageLink(
+            section="needs",
+            href=with_query(HOME, {"box": "needs"}),
+            label="Needs you",
+            icon="bell",
+            count=needs,
+            is_first=True,
+        ),
+        PageLink(section="mail", href=HOME, label="Mail", icon="inbox", count=unread, is_first=True),
         PageLink(section="log", href=with_query(HOME, {"box": "log"}), label="Log", icon="scroll"),
-        PageLink(section="now", href=f"{HOME}/now", label="Now", icon="activity"),
+        PageLink(section="now", href=f"{HOME}/now", label="Now", icon="activity", is_first=True),
         PageLink(section="projects", href=f"{HOME}/projects", label="Projects", icon="folders"),
         PageLink(section="search", href=f"{HOME}/search", label="Search", icon="search"),
         PageLink(section="history", href=f"{HOME}/archive/activity", label="History", icon="history"),

@@ -121,3 +121,14 @@ async def test_the_log_is_what_the_server_told(visits: Visits) -> None:
     await visits.send(subject="of an agent")
 
     assert visits.subjects(await visits.get("/mail", box="log")) == []
+
+
+async def test_in_a_narrow_window_more_holds_what_has_no_place_beside_the_first_pages(visits: Visits) -> None:
+    log = (await visits.get("/mail?box=log")).text
+    mail = (await visits.get("/mail")).text
+
+    more = log.partition('<details class="more">')[2].partition("</details>")[0]
+    labels = re.findall(r"<span>([^<]+)</span>", more)
+    assert labels[:5] == ["Log", "Projects", "Search", "History", "Operations"]
+    assert "app" in labels
+    assert (log.count('<summary class="here">'), mail.count('<summary class="here">')) == (1, 0)

@@ -14,6 +14,7 @@ from mcp_agent_mail.web.addresses import thread_url, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.request import PageAnswer
 from mcp_agent_mail.web.views.message import listed_message, whole_message
+from mcp_agent_mail.web.views.thread import thread_rows
 
 THREAD_PAGE = 25
 
@@ -69,7 +70,8 @@ async def thread(page: PageContext) -> PageAnswer:
     """From its beginning, oldest first; `after` goes on behind a message."""
     project = await page.services.pages.oversight.project(page.keys["project"])
     thread_id = page.keys["thread"]
-    after = page.request.asked("after")
+    asked = page.request.asked("after")
+    after = message_number(asked) if asked else MessageId(0)
     found = await page.services.messaging.mail(
         page.caller,
         MailRequest(
@@ -78,7 +80,7 @@ async def thread(page: PageContext) -> PageAnswer:
             message_id=None,
             thread_id=thread_id,
             limit=THREAD_PAGE,
-            after_id=message_number(after) if after else 0,
+            after_id=after,
         ),
     )
     mail = found.mail
@@ -92,8 +94,28 @@ async def thread(page: PageContext) -> PageAnswer:
         )
         for head in mail.heads
     ]
-    more = None
-    if found.next_after_id is not None:
-        more = with_query(thread_url(project.slug, thread_id), {"after": found.next_after_id})
-    model = {"here": project.slug, "thread_id": thread_id, "messages": shown, "total": found.total, "more": more}
-    return await page.shown("thread.html", model, title=f"Thread {thread_id}", section="mail", project=project.slug)
+    place = await page.services.pages.oversight.thread_place(project, thread_id, after, page_size=THREAD_PAGE)
+    statuses = {one.id: await _seen_status(page, one.id, project) for one in mail.heads}
+    subject = place.subject or thread_id
+    here = thread_url(project.slug, thread_id)
+    is_last = found.next_after_id is None
+    model = {
+        "here": project.slug,
+        "thread_id": thread_id,
+        "subject": subject,
+        "rows": thread_rows(shown, subject, statuses),
+        "first": place.before + 1,
+        "last": place.before + len(shown),
+        "total": found.total,
+        "oldest": here if after else None,
+        "earlier": with_query(here, {"after": place.earlier}) if after else None,
+        "later": None if is_last else with_query(here, {"after": found.next_after_id}),
+        "newest": None if is_last else with_query(here, {"after": place.newest}),
+    }
+    return await page.shown("thread.html", model, title=subject, section="mail", project=project.slug)
+
+
+async def _seen_status(page: PageContext, number: MessageId, project: Project) -> MessageStatus:
+    """As any reader of the project knows it."""
+    request = StatusRequest(project_key=project.human_key, message_id=number)
+    return await page.services.delivery.status(page.caller, request)
