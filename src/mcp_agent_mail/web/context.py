@@ -57,7 +57,7 @@ class PageContext:
         return Frame(
             title=title,
             section=section,
-            links=_links(counts.needs, counts.unread),
+            links=_links(counts.needs, counts.unread, project),
             projects=[
                 PageLink(section=one.slug, href=project_url(one.slug), label=one.name, icon="folder") for one in known
             ],
@@ -87,7 +87,8 @@ async def rendered(template: str, model: Mapping[str, object]) -> bytes:
         return await computed(lambda: render(template, model))
 
 
-def _links(needs: int, unread: int) -> Sequence[PageLink]:
+def _links(needs: int, unread: int, project: str | None) -> Sequence[PageLink]:
+    history = with_query(f"{HOME}/archive/activity", {"project": project})
     return (
         PageLink(
             section="needs",
@@ -102,6 +103,6 @@ def _links(needs: int, unread: int) -> Sequence[PageLink]:
         PageLink(section="now", href=f"{HOME}/now", label="Now", icon="activity", is_first=True),
         PageLink(section="projects", href=f"{HOME}/projects", label="Projects", icon="folders"),
         PageLink(section="search", href=f"{HOME}/search", label="Search", icon="search"),
-        PageLink(section="history", href=f"{HOME}/archive/activity", label="History", icon="history"),
+        PageLink(section="history", href=history, label="History", icon="history"),
         PageLink(section="operations", href=f"{HOME}/operations", label="Operations", icon="gauge"),
     )
