@@ -124,6 +124,17 @@ async def test_the_log_is_what_the_server_told(visits: Visits) -> None:
     assert visits.subjects(await visits.get("/mail", box="log")) == []
 
 
+async def test_a_project_without_mail_says_what_would_be_here(visits: Visits) -> None:
+    slug = (await visits.app.call("ensure_project", human_key="/code/empty"))["slug"]
+
+    page = await visits.get("/mail", q=f"project:{slug}")
+
+    assert "No mail passes" not in page.text
+    assert "agents of empty send would be here" in shown_text(page)
+    assert "am send" in page.text
+    assert 'rel="next"' not in page.text
+
+
 async def test_in_a_narrow_window_more_holds_what_has_no_place_beside_the_first_pages(visits: Visits) -> None:
     log = (await visits.get("/mail?box=log")).text
     mail = (await visits.get("/mail")).text

@@ -16,10 +16,15 @@ def test_lines_of_a_commit_are_told_without_its_sum_and_its_trailers() -> None:
     assert list(found) == [
         Happening(who="BlueLake", words="wrote to RedStone, AmberFox", subject="Plan | B"),
         Happening(who="RedStone", words="joined"),
-        Happening(who="RedStone", words="read 57"),
+        Happening(who="RedStone", words="read", number=57),
         Happening(who="", words="project app begun"),
     ]
     assert more == 0
+    assert [one.told for one in found[:3]] == [
+        "BlueLake wrote to RedStone, AmberFox: Plan | B",
+        "RedStone joined",
+        "RedStone read #57",
+    ]
 
 
 @pytest.mark.parametrize(

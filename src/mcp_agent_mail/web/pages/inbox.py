@@ -113,7 +113,12 @@ async def inbox(page: PageContext) -> PageAnswer:
     named = None if terms.project is None else await page.services.pages.oversight.project(terms.project)
     return await page.shown(
         "inbox.html",
-        {"box": box, "written": written, "mail": shown},
+        {
+            "box": box,
+            "written": written,
+            "mail": shown,
+            "of_project": named if terms == MailTerms(project=terms.project) else None,
+        },
         title=_TITLES[box],
         section=box,
         project=None if named is None else named.slug,

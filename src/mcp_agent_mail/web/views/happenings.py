@@ -17,11 +17,20 @@ _ACT = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happening:
-    """`who` did what the `words` say; empty where nobody is named. `subject` is that of a message which was sent."""
+    """`who` did what the `words` say; empty where nobody is named. `subject` is that of a message which was sent,
+    `number` that of one with which something was done.
+    """
 
     who: str
     words: str
     subject: str = ""
+    number: int | None = None
+
+    @property
+    def told(self) -> str:
+        """All of it as one line."""
+        number = "" if self.number is None else f" #{self.number}"
+        return f"{self.who} {self.words}{number}{': ' if self.subject else ''}{self.subject}".strip()
 
 
 def happenings(told: str) -> tuple[Sequence[Happening], int]:
@@ -41,5 +50,8 @@ def _happening(line: str) -> Happening:
     if found := _MAIL.match(line):
         return Happening(who=found["who"], words=f"wrote to {found['to']}", subject=found["subject"])
     if found := _ACT.match(line):
+        words, _, number = found["words"].rpartition(" ")
+        if words and number.isascii() and number.isdigit() and len(number) < 16:
+            return Happening(who=found["who"], words=words, number=int(number))
         return Happening(who=found["who"], words=found["words"])
     return Happening(who="", words=line)
