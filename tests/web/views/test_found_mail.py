@@ -68,6 +68,7 @@ async def test_where_nothing_was_found_there_are_no_rows(seeded: SeededStore) ->
         ),
         ("# Plan ## why? see [the spec](https://a.example/x)", "Plan why? see the spec"),
         ("a __main__ b, 2 * 3, x_y, a-b, ```python def", "a main b, 2 * 3, x_y, a-b, def"),
+        ("Found: | a | b |", "Found: a · b"),
         ("> a - b > c", "a - b > c"),
         ("", ""),
         ("** | ` [", "** · ` ["),

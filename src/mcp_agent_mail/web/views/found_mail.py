@@ -22,6 +22,7 @@ _MARKS = (
     (re.compile(r"(?:^|(?<=\s))(?:#{1,6}|[-*+] \[[ xX]\])\s"), ""),
     (re.compile(r"^\s*[>*+-]\s"), ""),
     (re.compile(r"\s*\|(?:\s*\|)*\s*"), " · "),
+    (re.compile(r"(?<=[.:;!?]) · "), " "),
 )
 """What marks a piece of Markdown, and what stands for it in an excerpt."""
 
