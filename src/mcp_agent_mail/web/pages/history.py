@@ -13,7 +13,7 @@ from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.message import message_number
 from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.request import PageAnswer
-from mcp_agent_mail.web.views.happenings import happenings
+from mcp_agent_mail.web.views.commit_lines import commit_lines
 from mcp_agent_mail.web.views.history import (
     archive_url,
     charts,
@@ -111,7 +111,7 @@ async def commit(page: PageContext) -> PageAnswer:
     parents = [(one, archive_url("commit", project.slug, key=one)) for one in found.parents]
     shows_files = page.caller.is_operator
     diff = diff_view(found) if shows_files else None
-    happened, unsaid = happenings(found.told)
+    happened, unsaid = commit_lines(found.told)
     model = {"change": found, "parents": parents, "diff": diff, "shows_files": shows_files}
     return await _shown(page, "commit", project, happened=happened, unsaid=unsaid, **model)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-MOST_HAPPENINGS = 200
+MOST_LINES = 200
 _TRAILER = re.compile(r"[A-Z][A-Za-z]*(?:-[A-Z][A-Za-z]*)*: ")
 _MORE = re.compile(r" \(\+\d+\)$")
 _MAIL = re.compile(r"mail: (?P<who>\S+) -> (?P<to>.+?) \| (?P<subject>.*)$")
@@ -16,7 +16,7 @@ _ACT = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Happening:
+class CommitLine:
     """`who` did what the `words` say; empty where nobody is named. `subject` is that of a message which was sent,
     `number` that of one with which something was done.
     """
@@ -33,8 +33,8 @@ class Happening:
         return f"{self.who} {self.words}{number}{': ' if self.subject else ''}{self.subject}".strip()
 
 
-def happenings(told: str) -> tuple[Sequence[Happening], int]:
-    """The first MOST_HAPPENINGS, and how many more there are. `told` is a commit's whole message: a line that sums up,
+def commit_lines(told: str) -> tuple[Sequence[CommitLine], int]:
+    """The first MOST_LINES, and how many more there are. `told` is a commit's whole message: a line that sums up,
     then what happened, a line each, then trailers.
     """
     paragraphs = [one.split("\n") for one in told.strip("\n").split("\n\n")]
@@ -43,15 +43,15 @@ def happenings(told: str) -> tuple[Sequence[Happening], int]:
     lines = [
         line for one in paragraphs[1:] or [[_MORE.sub("", line) for line in paragraphs[0]]] for line in one if line
     ]
-    return [_happening(line) for line in lines[:MOST_HAPPENINGS]], max(0, len(lines) - MOST_HAPPENINGS)
+    return [_line(line) for line in lines[:MOST_LINES]], max(0, len(lines) - MOST_LINES)
 
 
-def _happening(line: str) -> Happening:
+def _line(line: str) -> CommitLine:
     if found := _MAIL.match(line):
-        return Happening(who=found["who"], words=f"wrote to {found['to']}", subject=found["subject"])
+        return CommitLine(who=found["who"], words=f"wrote to {found['to']}", subject=found["subject"])
     if found := _ACT.match(line):
         words, _, number = found["words"].rpartition(" ")
         if words and number.isascii() and number.isdigit() and len(number) < 16:
-            return Happening(who=found["who"], words=words, number=int(number))
-        return Happening(who=found["who"], words=found["words"])
-    return Happening(who="", words=line)
+            return CommitLine(who=found["who"], words=words, number=int(number))
+        return CommitLine(who=found["who"], words=found["words"])
+    return CommitLine(who="", words=line)
