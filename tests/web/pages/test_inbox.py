@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -133,14 +132,3 @@ async def test_a_project_without_mail_says_what_would_be_here(visits: Visits) ->
     assert "agents of empty send would be here" in shown_text(page)
     assert "am send" in page.text
     assert 'rel="next"' not in page.text
-
-
-async def test_in_a_narrow_window_more_holds_what_has_no_place_beside_the_first_pages(visits: Visits) -> None:
-    log = (await visits.get("/mail?box=log")).text
-    mail = (await visits.get("/mail")).text
-
-    more = log.partition('<details class="more">')[2].partition("</details>")[0]
-    labels = re.findall(r"<span>([^<]+)</span>", more)
-    assert labels[:5] == ["Log", "Projects", "Search", "History", "Operations"]
-    assert "app" in labels
-    assert (log.count('<summary class="here">'), mail.count('<summary class="here">')) == (1, 0)
