@@ -62,5 +62,17 @@ def test_directories_of_this_machine_become_names(redactor: Redactor) -> None:
     assert shown == "see app/src/x.py, wares/lib, ~/y, ~\\z and /code/waresX"
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("QuietFox@code-lib, code-lib.", "QuietFox@another, another."),
+        ("BlueLake@app and app", "BlueLake@mine and app"),
+        ("code-lib-2 and x_code-lib, code-libs", "code-lib-2 and x_code-lib, code-libs"),
+    ],
+)
+def test_slugs_become_names_where_they_stand_as_slugs(text: str, shown: str) -> None:
+    assert Redactor({}, {"code-lib": "another", "app": "mine"}).text(text) == shown
+
+
 def test_unseen_characters_go_between_ascii_alone() -> None:
     assert without_unseen("a\u200bb \U0001f468\u200d\U0001f469 नि\u200dक") == "ab \U0001f468\u200d\U0001f469 नि\u200dक"

@@ -173,11 +173,18 @@ def without_unseen(text: str) -> str:
     return text if text.isascii() else _BETWEEN.sub("", text)
 
 
-class Redactor:
-    """`paths` are directories of this machine, with what is said in place of each. It counts what it replaces."""
+_SLUGS = re.compile(r"(?<![\w-])(?:(?<=@)[a-z0-9]+|[a-z0-9]+(?:-+[a-z0-9]+)+)(?![\w-])")
+"""Words that may be a project's slug. One without a dash is a word like others, but behind an agent's name."""
 
-    def __init__(self, paths: Mapping[str, str]) -> None:
+
+class Redactor:
+    """`paths` are directories of this machine and `slugs` those of its projects, with what is said in place of each. It
+    counts what it replaces.
+    """
+
+    def __init__(self, paths: Mapping[str, str], slugs: Mapping[str, str] | None = None) -> None:
         self.counts: Counter[str] = Counter()
+        self._slugs = slugs or {}
         self._paths = [
             (re.compile(rf"(?<![\w.~-]){re.escape(path)}(?![\w-])"), path, name)
             for path, name in sorted(paths.items(), key=lambda one: len(one[0]), reverse=True)
@@ -203,6 +210,8 @@ class Redactor:
         return next(_all_spans(text), None) is not None or self._without_places(text) != text
 
     def _without_places(self, text: str) -> str:
+        if "-" in text or "@" in text:
+            text = _SLUGS.sub(lambda found: self._slugs.get(found[0], found[0]), text)
         if "/" not in text and "\\" not in text:
             return text
         for pattern, path, name in self._paths:
