@@ -92,6 +92,7 @@ def test_values_are_found_however_they_are_put_to_their_names(text: str) -> None
     [
         "if not token:\n        return\n",
         "class Secret:\n    pass\n",
+        'class Token:\n    """What proves who calls."""\n',
         "The token:\nthen we go on",
         "About the password:\n\n- it is long\n- it is new",
         "password:\n  valueFrom:\n    name: x",

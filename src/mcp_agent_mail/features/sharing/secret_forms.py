@@ -78,7 +78,7 @@ _VALUE = rf"(?=[*_~]{{0,4}}[^\s*_~])(?:[bfru]{{1,2}}(?=[\"']))?(?P<secret>{_QUOT
 _ALONE = rf"{_BLANK}{{0,40}},?{_BLANK}{{0,40}}(?:[\r\n]|\Z)"
 _NEXT_LINE = (
     # Fences and empty lines between the two, then a value that has its line to itself.
-    rf"{_BLANK}{{0,40}}\\?\r?\n(?:[ \t>]{{0,20}}(?:```\w{{0,20}})?\r?\n){{0,2}}[ \t>]{{0,80}}(?=[^\s>])"
+    rf"{_BLANK}{{0,40}}\\?\r?\n(?:[ \t>]{{0,20}}(?:```\w{{0,20}})?\r?\n){{0,2}}[ \t>]{{0,80}}(?=[^\s>])(?!\"\"\"|''')"
     rf"(?:(?={_QUOTED}{_ALONE})|(?![-#|<>+]+\s)(?=[^\s`\"'|][^\s(]{{2,}}+(?<![:,{{\[|]){_ALONE})"
     # Where it has no digit it may be a word of a sentence, or of a program: `if not token:`.
     r"(?:(?=\S{0,200}\d)|(?<=[ \t])(?<!> )(?!(?:break|continue|pass|raise|return|yield)\b)))"
