@@ -57,8 +57,8 @@ export const ACTS = {
   a: () => mark("acknowledge", ":has(.owes)"),
   r: reply,
   c: compose,
-  y: () => press(at()?.querySelector("[data-key=y]")),
-  n: () => press(at()?.querySelector("[data-key=n]")),
+  y: () => press(at()?.querySelector("button[value=approve]")),
+  n: () => press(at()?.querySelector("button[value=deny]")),
 };
 
 function showChosen() {
