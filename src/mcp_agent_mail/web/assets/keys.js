@@ -77,7 +77,7 @@ export function bindKeys() {
     const goes = event.timeStamp - wentAt < GO_WITHIN_MS;
     wentAt = key === "g" && !goes ? event.timeStamp : -GO_WITHIN_MS;
     const act = goes ? Object.hasOwn(GO, key) && (() => go(GO[key])) : find(key);
-    say(act || goes ? "" : key);
+    say(act || goes || key.length > 1 ? "" : key);
     if (!act) return;
     event.preventDefault();
     act();
