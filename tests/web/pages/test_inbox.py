@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -121,3 +122,23 @@ async def test_the_log_is_what_the_server_told(visits: Visits) -> None:
     await visits.send(subject="of an agent")
 
     assert visits.subjects(await visits.get("/mail", box="log")) == []
+
+
+async def test_the_message_that_is_read_beside_the_list_stands_in_the_address(visits: Visits) -> None:
+    number = await visits.send(subject="Plan", body_md="the body")
+    slug = re.findall(r'href="/mail/([^/"]+)/message/', (await visits.get("/mail")).text)[0]
+
+    closed = await visits.get("/mail", q="from:BlueLake")
+    read = await visits.get("/mail", q="from:BlueLake", open=f"{slug}.{number}")
+
+    assert "the body" not in closed.text
+    assert visits.subjects(read) == ["Plan"]
+    assert "the body" in shown_text(read)
+    assert '<a class="shut" href="/mail?q=from%3ABlueLake" data-shut>' in read.text
+
+
+@pytest.mark.parametrize(("written", "status"), [("1", 404), (".1", 404), ("none.1", 404), ("code-app.", 400)])
+async def test_what_is_no_message_is_not_read_beside_the_list(visits: Visits, written: str, status: int) -> None:
+    answer = await visits.get("/mail", open=written)
+
+    assert answer.status_code == status, answer.text
