@@ -5,7 +5,7 @@ export const at = () => document.querySelector("[data-row].at");
 export const linkOf = (row) => row?.querySelector("a.open") ?? row?.querySelector("a[href]");
 export const press = (element) => element && (() => element.click());
 export function reach(one, block = "nearest") {
-  (linkOf(one) ?? one.querySelector("button"))?.focus({ preventScroll: true });
+  (one.querySelector("a.open") ?? one.querySelector("a[href], button, summary"))?.focus({ preventScroll: true });
   one.scrollIntoView({ block });
 }
 export const shown = () => document.dispatchEvent(new Event("shown"));

@@ -12,7 +12,7 @@ let wentAt = -GO_WITHIN_MS;
 function step(by) {
   const all = [...document.querySelectorAll("[data-row]")];
   const next = all[Math.max(0, Math.min(all.length - 1, all.indexOf(at()) + by))];
-  return next && (() => reach(next));
+  return next && (() => { choose(next); reach(next); });
 }
 
 function stepThread(by) {
