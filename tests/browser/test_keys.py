@@ -313,7 +313,8 @@ async def test_the_message_is_in_view_however_far_down_its_row_is_and_the_row_st
     _, head_end, row_top, row_end, foot_top, _ = tops
     assert head_end <= row_top < row_end <= foot_top
     assert covering == ["filter"] * 4
-    await page.locator(_OPEN).evaluate("one => { one.style.maxHeight = '80px'; one.focus(); }")
+    await page.set_viewport_size({"width": 1440, "height": 300})
+    await page.focus(_OPEN)
     await _type(page, "End")
     await page.wait_for_function("() => document.querySelector('[data-reader] [data-article]').scrollTop > 0")
     assert watched.errors == []
