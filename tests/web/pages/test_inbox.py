@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -132,3 +133,23 @@ async def test_a_project_without_mail_says_what_would_be_here(visits: Visits) ->
     assert "agents of empty send would be here" in shown_text(page)
     assert "am send" in page.text
     assert 'rel="next"' not in page.text
+
+
+async def test_the_message_that_is_read_beside_the_list_stands_in_the_address(visits: Visits) -> None:
+    number = await visits.send(subject="Plan", body_md="the body")
+    slug = re.findall(r'href="/mail/([^/"]+)/message/', (await visits.get("/mail")).text)[0]
+
+    closed = await visits.get("/mail", q="from:BlueLake")
+    read = await visits.get("/mail", q="from:BlueLake", open=f"{slug}.{number}")
+
+    assert "the body" not in closed.text
+    assert visits.subjects(read) == ["Plan"]
+    assert "the body" in shown_text(read)
+    assert '<a class="shut" href="/mail?q=from%3ABlueLake" data-shut>' in read.text
+
+
+@pytest.mark.parametrize(("written", "status"), [("1", 404), (".1", 404), ("none.1", 404), ("code-app.", 400)])
+async def test_what_is_no_message_is_not_read_beside_the_list(visits: Visits, written: str, status: int) -> None:
+    answer = await visits.get("/mail", open=written)
+
+    assert answer.status_code == status, answer.text

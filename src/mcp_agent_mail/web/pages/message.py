@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.identity.names import SYSTEM
@@ -10,7 +13,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.requests import StatusRequest
 from mcp_agent_mail.features.delivery.status import MessageStatus
 from mcp_agent_mail.features.messaging.requests import MailRequest, MessageRequest
-from mcp_agent_mail.web.addresses import thread_url, with_query
+from mcp_agent_mail.web.addresses import HOME, thread_url, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.request import PageAnswer
 from mcp_agent_mail.web.views.message import listed_message, whole_message
@@ -23,6 +26,15 @@ class UnfitNumber(InvalidInput):
     """What stands where a message's number should."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenMessage:
+    """A message that is read: what its page is titled, and the names that `article.html` has."""
+
+    subject: str
+    project: Project
+    model: Mapping[str, object]
+
+
 def message_number(text: str) -> MessageId:
     if not (text.isascii() and text.isdigit() and 0 < len(text) < 16):
         raise UnfitNumber(f"{text!r:.50} is no number of a message.", hint="Open it from a list or a search.")
@@ -31,26 +43,34 @@ def message_number(text: str) -> MessageId:
 
 async def message(page: PageContext) -> PageAnswer:
     """A message by itself, as it is seen from the project of its address."""
-    number = message_number(page.keys["message"])
-    project = await page.services.pages.oversight.project(page.keys["project"])
+    opened = await open_message(page, page.keys["project"], page.keys["message"])
+    return await page.shown(
+        "message.html", opened.model, title=opened.subject, section="mail", project=opened.project.slug
+    )
+
+
+async def open_message(page: PageContext, project_key: str, written: str) -> OpenMessage:
+    """The message of this number as it is seen from this project."""
+    number = message_number(written)
+    project = await page.services.pages.oversight.project(project_key)
     seen = await page.services.messaging.message(
         page.caller, MessageRequest(message_id=number, project_key=project.human_key)
     )
     status = await _status(page, seen.message, project)
     beside = await page.services.pages.oversight.beside(number, project, seen.message.thread_id)
-    shown = whole_message(seen.message, seen.standing, status, beside.commit, beside.newer)
     person = None
     if page.caller.is_operator:
         person = (await page.services.pages.human_mail.find(page.caller, [number])).get(number)
     model = {
-        "message": shown,
+        "message": whole_message(seen.message, seen.standing, status, beside.commit, beside.newer),
         "here": project.slug,
         "person": person,
         "is_sent": bool(page.request.asked("sent")),
         "before": beside.before,
         "after": beside.after,
+        "shut_href": HOME,
     }
-    return await page.shown("message.html", model, title=seen.message.subject, section="mail", project=project.slug)
+    return OpenMessage(subject=seen.message.subject, project=project, model=model)
 
 
 async def _status(page: PageContext, message: Message, project: Project) -> MessageStatus:
