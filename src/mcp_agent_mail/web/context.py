@@ -11,6 +11,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.features.oversight.needs import NeedCounts
 from mcp_agent_mail.web.addresses import HOME, project_url, with_query
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest
 from mcp_agent_mail.web.views.frame import Frame, PageLink
@@ -57,7 +58,7 @@ class PageContext:
         return Frame(
             title=title,
             section=section,
-            links=_links(counts.needs, counts.unread),
+            links=_links(counts),
             projects=[
                 PageLink(section=one.slug, href=project_url(one.slug), label=one.name, icon="folder") for one in known
             ],
@@ -87,10 +88,13 @@ async def rendered(template: str, model: Mapping[str, object]) -> bytes:
         return await computed(lambda: render(template, model))
 
 
-def _links(needs: int, unread: int) -> Sequence[PageLink]:
+def _links(counts: NeedCounts) -> Sequence[PageLink]:
+    needs = with_query(HOME, {"box": "needs"})
     return (
-        PageLink(section="needs", href=with_query(HOME, {"box": "needs"}), label="Needs you", icon="bell", count=needs),
-        PageLink(section="mail", href=HOME, label="Mail", icon="inbox", count=unread),
+        PageLink(
+            section="needs", href=needs, label="Needs you", icon="bell", count=counts.needs, is_least=counts.is_least
+        ),
+        PageLink(section="mail", href=HOME, label="Mail", icon="inbox", count=counts.unread),
         PageLink(section="log", href=with_query(HOME, {"box": "log"}), label="Log", icon="scroll"),
         PageLink(section="now", href=f"{HOME}/now", label="Now", icon="activity"),
         PageLink(section="projects", href=f"{HOME}/projects", label="Projects", icon="folders"),

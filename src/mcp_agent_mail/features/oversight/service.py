@@ -10,23 +10,27 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, MessageId, ProjectId
-from mcp_agent_mail.domain.contacts import Contact, HeldMail
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, require_operator
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_reader
 from mcp_agent_mail.domain.messages import MOST_NEWER, Addressee, Importance, MessageHead, RecipientKind
 from mcp_agent_mail.domain.projects import Project, UnknownProject
 from mcp_agent_mail.domain.threads import root_of_thread
+from mcp_agent_mail.features.oversight.needs import (
+    FIRST_NEEDS,
+    NeedCounts,
+    Needs,
+    NeedsPlace,
+    count_needs,
+    look_at_needs,
+)
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.all_mail import HumanMail, MailQuery
 from mcp_agent_mail.store.mail.messages import MailCommit
-from mcp_agent_mail.store.mail.overdue_acks import OverdueCopy
 from mcp_agent_mail.store.transaction import View
 
 MOST_SENDERS = 50
 """Agents of one name, over all projects."""
-MOST_NEEDS = 100
-"""Of each kind of thing that waits for a person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,25 +60,6 @@ class OversightMail:
     projects: Mapping[ProjectId, Project]
     next_before: MessageId | None
     now: Micros
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Needs:
-    """What waits for a person, each newest first and at most MOST_NEEDS of each."""
-
-    owed: Sequence[HumanMail]
-    requests: Sequence[Contact]
-    held: Sequence[HeldMail]
-    late: Sequence[OverdueCopy]
-    now: Micros
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeedCounts:
-    """`unread` is mail to `Human`. `needs` counts as far as MOST_NEEDS of each kind."""
-
-    unread: int
-    needs: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,23 +123,18 @@ class OversightService:
 
         return await self._store.read(look)
 
-    async def needs(self, caller: Caller) -> Needs:
-        """What waits for a person, for the operator."""
+    async def needs(self, caller: Caller, place: NeedsPlace = FIRST_NEEDS) -> Needs:
+        """A page of what waits for a person, for the operator."""
         require_operator(caller)
-        return await self._store.read(self._needs)
+        return await self._store.read(
+            lambda view: look_at_needs(view, place, late_until=Micros(view.now - self._late_after))
+        )
 
     async def count(self, caller: Caller) -> NeedCounts:
         """How much waits for a person; nothing does for anybody but the operator."""
         if not caller.is_operator:
             return NeedCounts(unread=0, needs=0)
-
-        def look(view: View) -> NeedCounts:
-            unread, _ = view.all_mail.count_to_person()
-            needs = self._needs(view)
-            parts = (needs.owed, needs.requests, needs.held, needs.late)
-            return NeedCounts(unread=unread, needs=sum(map(len, parts)))
-
-        return await self._store.read(look)
+        return await self._store.read(count_needs)
 
     async def projects(self, *, limit: int) -> Sequence[Project]:
         """Those that are not set aside, the newest first: who may see that they exist is anybody who may come in."""
@@ -181,15 +161,6 @@ class OversightService:
     async def project(self, key: str) -> Project:
         """A project by its slug, a former one, or its number. Raises UnknownProject."""
         return await self._store.read(lambda view: find_project(view, key))
-
-    def _needs(self, view: View) -> Needs:
-        return Needs(
-            owed=view.all_mail.owed_by_person(MOST_NEEDS, MessageId(MOST_NUMBER)),
-            requests=view.contacts.all_requests(view.now, MOST_NEEDS),
-            held=view.held.list_all(MOST_NEEDS),
-            late=view.overdue.late(Micros(view.now - self._late_after), MOST_NEEDS),
-            now=view.now,
-        )
 
 
 def _projects_of(view: View, heads: Sequence[MessageHead]) -> Mapping[ProjectId, Project]:

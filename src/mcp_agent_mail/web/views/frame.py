@@ -12,13 +12,16 @@ from mcp_agent_mail.web.forms import form_token
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageLink:
-    """`section` is the word by which a page says that it belongs there; `count` is shown where there is any."""
+    """`section` is the word by which a page says that it belongs there; `count` is shown where there is any, and that
+    there is more where it `is_least`.
+    """
 
     section: str
     href: str
     label: str
     icon: str
     count: int = 0
+    is_least: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
