@@ -135,7 +135,7 @@ async def test_what_is_overdue_is_a_message_with_how_many_are_late(
     seeded: SeededStore, service: OversightService
 ) -> None:
     message = await write(seeded, seeded.blue, seeded.red, seeded.green, seeded.fox, await human_of(seeded))
-    await seeded.store.write(lambda tx: tx.inboxes.acknowledge(message, seeded.red.id, tx.now))
+    await seeded.store.write(lambda tx: tx.inboxes.acknowledge(seeded.red.id, message, tx.now))
     seeded.clock.step(LATE_AFTER_S - 1)
     before = await service.needs(OPERATOR)
     seeded.clock.step(1)

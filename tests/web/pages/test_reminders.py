@@ -2,14 +2,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mcp_agent_mail.core.clock import SECOND
 from tests.web.acting import SHOP, Person, before_the_pages, form_to
 
 NEEDS, ACTION = "/mail?box=needs", "/mail/reminders"
 
 
+async def long_ago(person: Person) -> None:
+    """All mail that is there was delivered a week ago."""
+    await person.app.store.write(
+        lambda tx: tx.agents._connection.execute(
+            "UPDATE recipients SET delivered_ts = delivered_ts - ?", (604_800 * SECOND,)
+        ).rowcount
+    )
+
+
 async def test_late_agents_are_reminded_once_and_the_page_says_so(tmp_path: Path) -> None:
-    async with before_the_pages(tmp_path, ACK_TTL_SECONDS="0") as person:
+    async with before_the_pages(tmp_path) as person:
         await person.write("BlueLake", "GreenHill", subject="Parser?", ack_required=True)
+        await long_ago(person)
         await person.sign_in()
         shown = await person.get(NEEDS)
         form = form_to(shown, ACTION)
@@ -25,8 +36,9 @@ async def test_late_agents_are_reminded_once_and_the_page_says_so(tmp_path: Path
 
 
 async def test_a_reminder_needs_the_forms_token_and_a_session(tmp_path: Path) -> None:
-    async with before_the_pages(tmp_path, ACK_TTL_SECONDS="0") as person:
+    async with before_the_pages(tmp_path) as person:
         await person.write("BlueLake", "GreenHill", ack_required=True)
+        await long_ago(person)
         fields = [("project", await person.slug(SHOP)), ("csrf", "0" * 64)]
 
         anybody = await person.send(ACTION, fields)
