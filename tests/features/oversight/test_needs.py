@@ -92,7 +92,7 @@ async def test_held_mail_counts_once_with_its_request_which_goes_on_after_its_en
     assert await service.count(OPERATOR) == NeedCounts(unread=0, needs=1)
 
 
-async def test_an_introduction_is_its_requests_and_nothing_else(seeded: SeededStore, service: OversightService) -> None:
+async def test_an_introduction_is_its_requests_and_nothing_else(seeded: SeededStore) -> None:
     human = await human_of(seeded)
     subject = intro_subject("BlueLake")
     for target in (human, seeded.fox):

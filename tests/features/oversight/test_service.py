@@ -45,7 +45,7 @@ def as_agent(agent: Agent) -> Caller:
 
 
 async def post(seeded: SeededStore, sender: Agent, *to: NewRecipient, **given: Any) -> MessageId:
-    rest = {name: given.pop(name) for name in ("is_system", "is_private") if name in given}
+    rest = {name: given.pop(name) for name in ("is_system", "is_private", "reply_to") if name in given}
     message, _ = await seeded.post(replace(seeded.letter(sender, **given), **rest), *to)
     return message.id
 
@@ -99,6 +99,31 @@ async def test_what_the_person_did_is_told_the_operator_alone(seeded: SeededStor
 
     assert (await service.mail(OPERATOR, MailWish(limit=9))).person == {one: (None, None)}
     assert (await service.mail(ANYBODY, MailWish(limit=9))).person == {}
+
+
+async def test_why_mail_came_to_the_person_is_told_the_operator_alone(
+    seeded: SeededStore, service: OversightService
+) -> None:
+    human = await human_of(seeded)
+    asked = await post(seeded, human, *seeded.addressed([seeded.blue]))
+    plain, copied, blind = [
+        await post(seeded, seeded.blue, *seeded.addressed([seeded.red]), *seeded.addressed([human], kind))
+        for kind in (RecipientKind.TO, RecipientKind.CC, RecipientKind.BCC)
+    ]
+    answer = await post(seeded, seeded.blue, *seeded.addressed([human]), reply_to=asked)
+    await post(seeded, seeded.blue, *seeded.addressed([seeded.red]), reply_to=asked)
+    expected = {
+        plain: (RecipientKind.TO, False),
+        copied: (RecipientKind.CC, False),
+        blind: (RecipientKind.BCC, False),
+        answer: (RecipientKind.TO, True),
+    }
+
+    assert (await service.mail(OPERATOR, MailWish(limit=9))).reasons == expected
+    assert await service.reasons(OPERATOR, [asked, *expected]) == expected
+    assert (await service.mail(ANYBODY, MailWish(limit=9))).reasons == {}
+    with pytest.raises(PermissionDenied):
+        await service.reasons(ANYBODY, [plain])
 
 
 async def test_an_agent_sees_its_own_project(seeded: SeededStore, service: OversightService) -> None:

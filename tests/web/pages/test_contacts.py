@@ -154,7 +154,7 @@ async def test_held_mail_is_among_what_needs_a_person(tmp_path: Path) -> None:
         page = await person.page("/mail?box=needs")
 
         assert page.count("asks to write to") == 1
-        assert f'<summary>Which currency? <span class="about">' in page
+        assert '<summary>Which currency? <span class="about">' in page
         assert '<p class="excerpt">Euro or dollar?</p>' in page
         assert "Approving delivers the held message." in page
         assert "Never returns it to GreenHill" in page

@@ -11,9 +11,11 @@ NEEDS, ACTION = "/mail?box=needs", "/mail/reminders"
 async def long_ago(person: Person) -> None:
     """All mail that is there was delivered a week ago."""
     await person.app.store.write(
-        lambda tx: tx.agents._connection.execute(
-            "UPDATE recipients SET delivered_ts = delivered_ts - ?", (604_800 * SECOND,)
-        ).rowcount
+        lambda tx: (
+            tx.agents._connection.execute(
+                "UPDATE recipients SET delivered_ts = delivered_ts - ?", (604_800 * SECOND,)
+            ).rowcount
+        )
     )
 
 

@@ -6,14 +6,14 @@ Each thing to decide counts once: held mail with its request, an introduction wi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ContactId, MessageId
 from mcp_agent_mail.domain.messages import MessageHead
 from mcp_agent_mail.features.oversight.contact_questions import ContactQuestion, contact_question
-from mcp_agent_mail.store.mail.all_mail import HumanMail
+from mcp_agent_mail.store.mail.all_mail import HumanMail, HumanReason
 from mcp_agent_mail.store.mail.overdue_acks import OverdueCopy
 from mcp_agent_mail.store.transaction import View
 
@@ -61,6 +61,7 @@ class Needs:
     """
 
     owed: Sequence[HumanMail]
+    reasons: Mapping[MessageId, HumanReason]
     has_more_owed: bool
     questions: Sequence[ContactQuestion]
     next_request: int | None
@@ -88,6 +89,7 @@ def look_at_needs(view: View, place: NeedsPlace, late_until: Micros) -> Needs:
     late, next_delivery = _late(view, late_until, place.after_delivery)
     return Needs(
         owed=owed[:SHOWN_NEEDS],
+        reasons=view.all_mail.reasons_of_person([one.head.id for one in owed[:SHOWN_NEEDS]]),
         has_more_owed=len(owed) > SHOWN_NEEDS,
         questions=[contact_question(view, one, HELD_SHOWN) for one in shown],
         next_request=shown[-1].id if len(asked) > SHOWN_NEEDS else None,

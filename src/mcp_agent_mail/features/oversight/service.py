@@ -25,7 +25,7 @@ from mcp_agent_mail.features.oversight.needs import (
 )
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.mail.all_mail import HumanMail, MailQuery
+from mcp_agent_mail.store.mail.all_mail import HumanMail, HumanReason, MailQuery
 from mcp_agent_mail.store.mail.messages import MailCommit
 from mcp_agent_mail.store.transaction import View
 
@@ -48,7 +48,8 @@ class MailWish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OversightMail:
-    """`person` is when a `Human` read and acknowledged what came to it: empty but for the operator, who alone is that.
+    """`person` is when a `Human` read and acknowledged what came to it, `reasons` why it did: empty but for the
+    operator, who alone is that.
     `projects` are those that the mail was sent from.
 
     `next_before`: where the next page begins; None where nothing older is left.
@@ -57,6 +58,7 @@ class OversightMail:
     heads: Sequence[MessageHead]
     addressees: Mapping[MessageId, Sequence[Addressee]]
     person: Mapping[MessageId, tuple[Micros | None, Micros | None]]
+    reasons: Mapping[MessageId, HumanReason]
     projects: Mapping[ProjectId, Project]
     next_before: MessageId | None
     now: Micros
@@ -100,10 +102,12 @@ class OversightService:
             )
             found = view.all_mail.page(query)
             ids = [head.id for head in found.heads]
+            person = view.all_mail.states_of_person(ids) if caller.is_operator else {}
             return OversightMail(
                 heads=found.heads,
                 addressees=_shown_addressees(view, caller, ids),
-                person=view.all_mail.states_of_person(ids) if caller.is_operator else {},
+                person=person,
+                reasons=view.all_mail.reasons_of_person(person),
                 projects=_projects_of(view, found.heads),
                 next_before=found.next_before,
                 now=view.now,
@@ -135,6 +139,11 @@ class OversightService:
         if not caller.is_operator:
             return NeedCounts(unread=0, needs=0)
         return await self._store.read(count_needs)
+
+    async def reasons(self, caller: Caller, message_ids: Collection[MessageId]) -> Mapping[MessageId, HumanReason]:
+        """Why those of the messages came to `Human` that did; for the operator."""
+        require_operator(caller)
+        return await self._store.read(lambda view: view.all_mail.reasons_of_person(message_ids))
 
     async def projects(self, *, limit: int) -> Sequence[Project]:
         """Those that are not set aside, the newest first: who may see that they exist is anybody who may come in."""

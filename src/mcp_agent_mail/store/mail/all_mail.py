@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, MessageId, ProjectId
-from mcp_agent_mail.domain.messages import Importance, MessageHead
+from mcp_agent_mail.domain.messages import Importance, MessageHead, RecipientKind
 from mcp_agent_mail.domain.threads import topic_key
 from mcp_agent_mail.store.contacts import INTRODUCES_WAITING
 from mcp_agent_mail.store.mail.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
@@ -95,6 +95,12 @@ _STATE = """
 SELECT r.read_ts, r.ack_ts FROM recipients r JOIN agents a ON a.id = r.agent_id
 WHERE r.message_id = ? AND a.kind = 'human' AND r.delivery_seq IS NOT NULL LIMIT 1
 """
+_REASON = """
+SELECT r.kind, coalesce((
+    SELECT s.kind = 'human' FROM messages o JOIN agents s ON s.id = o.sender_id WHERE o.id = m.reply_to), 0)
+FROM recipients r JOIN agents a ON a.id = r.agent_id JOIN messages m ON m.id = r.message_id
+WHERE r.message_id = ? AND a.kind = 'human' AND r.delivery_seq IS NOT NULL ORDER BY r.position LIMIT 1
+"""
 
 _COPIES = """
 SELECT r.message_id, a.project_id, r.read_ts, r.ack_ts, r.ack_required
@@ -114,6 +120,13 @@ class HumanCopy(NamedTuple):
     read_ts: Micros | None
     ack_ts: Micros | None
     ack_required: int
+
+
+class HumanReason(NamedTuple):
+    """Why a message came to `Human`: as what, and whether it answers mail of a `Human`."""
+
+    kind: RecipientKind
+    is_answer: bool
 
 
 class HumanMail(NamedTuple):
@@ -245,6 +258,11 @@ class AllMail:
         """Of those messages that came to a `Human`: when it read and acknowledged each."""
         rows = ((one, self._connection.execute(_STATE, (one,)).fetchone()) for one in message_ids)
         return {message_id: (row[0], row[1]) for message_id, row in rows if row is not None}
+
+    def reasons_of_person(self, message_ids: Collection[MessageId]) -> dict[MessageId, HumanReason]:
+        """Of those messages that came to a `Human`: why."""
+        rows = ((one, self._connection.execute(_REASON, (one,)).fetchone()) for one in message_ids)
+        return {one: HumanReason(RecipientKind(row[0]), bool(row[1])) for one, row in rows if row is not None}
 
     def copies_of_person(self, message_ids: Collection[MessageId]) -> list[HumanCopy]:
         """The copies of those messages that came to a `Human`, of whatever project, withdrawn ones too."""

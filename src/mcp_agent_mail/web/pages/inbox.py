@@ -15,7 +15,7 @@ from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.contacts import did
 from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.request import PageAnswer
-from mcp_agent_mail.web.views.mail import MailList, MailRow, mail_row, mail_rows
+from mcp_agent_mail.web.views.mail import MailList, MailRow, mail_rows, person_row
 from mcp_agent_mail.web.views.needs import needs_view, told_reminders
 
 BOXES = ("mail", "needs", "log")
@@ -144,7 +144,10 @@ async def _to_person(page: PageContext, terms: MailTerms, before: int | None) ->
         page.caller, limit=PAGE_SIZE + 1, before=before, owes_ack=terms.needs_ack
     )
     kept = [one for one in found[:PAGE_SIZE] if _passes(one, terms)]
-    return [_person_row(one) for one in kept], found[PAGE_SIZE - 1].head.id if len(found) > PAGE_SIZE else None
+    reasons = await page.services.pages.oversight.reasons(page.caller, [one.head.id for one in kept])
+    return [person_row(one, reasons.get(one.head.id)) for one in kept], found[PAGE_SIZE - 1].head.id if len(
+        found
+    ) > PAGE_SIZE else None
 
 
 def _passes(one: HumanMail, terms: MailTerms) -> bool:
@@ -156,10 +159,6 @@ def _passes(one: HumanMail, terms: MailTerms) -> bool:
         and (terms.topic is None or (head.topic or "").casefold() == terms.topic.casefold())
         and not (terms.is_unread and one.read_ts is not None)
     )
-
-
-def _person_row(one: HumanMail) -> MailRow:
-    return mail_row(one.head, person=(one.read_ts, one.ack_ts))
 
 
 def _before(text: str) -> int | None:

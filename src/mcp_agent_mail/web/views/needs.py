@@ -9,7 +9,7 @@ from mcp_agent_mail.features.oversight.contact_questions import ContactQuestion
 from mcp_agent_mail.features.oversight.needs import LateMessage, Needs
 from mcp_agent_mail.web.addresses import HOME, with_query
 from mcp_agent_mail.web.views.contacts import ContactView, contact_view
-from mcp_agent_mail.web.views.mail import MailList, mail_row
+from mcp_agent_mail.web.views.mail import MailList, person_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ def needs_view(needs: Needs) -> NeedsView:
 
     The rest of what is owed is the inbox's, filtered.
     """
-    owed = [mail_row(one.head, person=(one.read_ts, one.ack_ts)) for one in needs.owed]
+    owed = [person_row(one, needs.reasons.get(one.head.id)) for one in needs.owed]
     return NeedsView(
         owed=MailList(rows=owed, next_href=with_query(HOME, {"q": "needs:ack"}) if needs.has_more_owed else None),
         questions=[
