@@ -89,10 +89,14 @@ async def rendered(template: str, model: Mapping[str, object]) -> bytes:
 
 
 def _links(counts: NeedCounts) -> Sequence[PageLink]:
-    needs = with_query(HOME, {"box": "needs"})
     return (
         PageLink(
-            section="needs", href=needs, label="Needs you", icon="bell", count=counts.needs, is_least=counts.is_least
+            section="needs",
+            href=with_query(HOME, {"box": "needs"}),
+            label="Needs you",
+            icon="bell",
+            count=counts.needs,
+            is_least=counts.is_least,
         ),
         PageLink(section="mail", href=HOME, label="Mail", icon="inbox", count=counts.unread),
         PageLink(section="log", href=with_query(HOME, {"box": "log"}), label="Log", icon="scroll"),

@@ -85,7 +85,7 @@ SELECT count(*) FROM (
     CROSS JOIN messages m ON m.id = r.message_id
     WHERE h.name_key = 'human' AND h.kind = 'human' AND h.ack_pending_count > 0 AND r.delivery_seq IS NOT NULL
       AND r.ack_required = 1 AND r.ack_ts IS NULL AND r.expired_ts IS NULL AND {still_valid("r")}
-      AND NOT {INTRODUCES_WAITING} LIMIT ?)
+      AND NOT {INTRODUCES_WAITING} LIMIT ?) AS owed
 """
 _PERSONS = """
 SELECT coalesce(sum(unread_count), 0), coalesce(sum(ack_pending_count), 0)

@@ -30,7 +30,7 @@ WHERE c.id > :after AND {_WAITS} ORDER BY c.id LIMIT :limit
 """
 _COUNT = f"""
 SELECT count(*) FROM (
-    SELECT 1 FROM contacts c INDEXED BY contacts_pending WHERE {_WAITS} ORDER BY c.id DESC LIMIT :limit)
+    SELECT 1 FROM contacts c INDEXED BY contacts_pending WHERE {_WAITS} ORDER BY c.id DESC LIMIT :limit) AS waiting
 """
 _REQUESTS_ABOUT = f"""
 SELECT {CONTACT_COLUMNS} FROM recipients r

