@@ -11,6 +11,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.features.oversight.needs import NeedCounts
 from mcp_agent_mail.web.addresses import HOME, project_url, with_query
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest
 from mcp_agent_mail.web.views.frame import Frame, PageLink
@@ -57,7 +58,7 @@ class PageContext:
         return Frame(
             title=title,
             section=section,
-            links=_links(counts.needs, counts.unread, project),
+            links=_links(counts, project),
             projects=[
                 PageLink(section=one.slug, href=project_url(one.slug), label=one.name, icon="folder") for one in known
             ],
@@ -87,7 +88,7 @@ async def rendered(template: str, model: Mapping[str, object]) -> bytes:
         return await computed(lambda: render(template, model))
 
 
-def _links(needs: int, unread: int, project: str | None) -> Sequence[PageLink]:
+def _links(counts: NeedCounts, project: str | None) -> Sequence[PageLink]:
     history = with_query(f"{HOME}/archive/activity", {"project": project})
     return (
         PageLink(
@@ -95,10 +96,11 @@ def _links(needs: int, unread: int, project: str | None) -> Sequence[PageLink]:
             href=with_query(HOME, {"box": "needs"}),
             label="Needs you",
             icon="bell",
-            count=needs,
+            count=counts.needs,
+            is_least=counts.is_least,
             is_first=True,
         ),
-        PageLink(section="mail", href=HOME, label="Mail", icon="inbox", count=unread, is_first=True),
+        PageLink(section="mail", href=HOME, label="Mail", icon="inbox", count=counts.unread, is_first=True),
         PageLink(section="log", href=with_query(HOME, {"box": "log"}), label="Log", icon="scroll"),
         PageLink(section="now", href=f"{HOME}/now", label="Now", icon="activity", is_first=True),
         PageLink(section="projects", href=f"{HOME}/projects", label="Projects", icon="folders"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from mcp_agent_mail.web.addresses import HOME, MARKS, SIGN_IN, SIGN_OUT
+from mcp_agent_mail.web.addresses import HOME, MARKS, REMINDERS, SIGN_IN, SIGN_OUT
 from mcp_agent_mail.web.context import Page
 from mcp_agent_mail.web.pages import (
     activity,
@@ -20,6 +20,7 @@ from mcp_agent_mail.web.pages import (
     marks,
     message,
     projects,
+    reminders,
     reservations,
     search,
     server_metrics,
@@ -83,6 +84,7 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(path="/mail/{project}/thread/{thread}", get=message.thread),
     # Acts: writing and marking mail.
     PageRoute(path=MARKS, post=marks.mark),
+    PageRoute(path=REMINDERS, post=reminders.remind),
     PageRoute(
         path="/mail/{project}/message/{message}/reply",
         get=written_mail.reply_page,

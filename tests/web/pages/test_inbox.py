@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.domain.messages import Importance
+from mcp_agent_mail.features.oversight import needs
 from mcp_agent_mail.web.pages.inbox import MAX_FILTER, PAGE_SIZE, MailTerms, UnfitFilter, read_terms
 from tests.web.visits import Visits, open_visits, shown_text
 
@@ -116,6 +117,48 @@ async def test_what_needs_a_person_is_the_operators_alone(visits: Visits) -> Non
     assert "please confirm" not in others
     assert "QuietFox" not in others
     assert "am web" in others
+
+
+async def test_a_row_of_the_persons_mail_says_why_it_is_there(visits: Visits) -> None:
+    await visits.send(subject="straight", to=["Human"], ack_required=True)
+    await visits.send(subject="beside", to=["RedStone"], cc=["Human"], ack_required=True)
+
+    for query in ({}, {"q": "needs:ack"}, {"box": "needs"}):
+        shown = (await visits.get("/mail", visits.operator, **query)).text
+        told = re.findall(r'<span class="reason">([^<]*)</span>', shown)
+        assert sorted(told) == ["cc to you", "to you"], query
+    assert "to you" not in (await visits.get("/mail")).text
+
+
+async def test_what_is_to_acknowledge_says_so_once_urgent_first_and_leads_to_the_rest(
+    visits: Visits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(needs, "SHOWN_NEEDS", 2)
+    monkeypatch.setattr(needs, "MOST_NEEDS", 2)
+    for subject, importance in (("one", "normal"), ("two", "high"), ("three", "urgent")):
+        await visits.send(subject=subject, importance=importance, to=["Human"], ack_required=True)
+
+    shown = await visits.get("/mail", visits.operator, box="needs")
+
+    assert visits.subjects(shown) == ["three", "one"]
+    assert shown.text.count(">acknowledge</span>") == 2
+    assert "asks you to acknowledge" not in shown.text
+    assert 'Needs you</span><span class="count">2+</span>' in shown.text
+    assert 'href="/mail?q=needs%3Aack"' in shown.text
+    assert visits.subjects(await visits.get("/mail", visits.operator, q="needs:ack")) == ["three", "two", "one"]
+
+
+async def test_requests_are_pages_that_lead_on(visits: Visits, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(needs, "SHOWN_NEEDS", 1)
+    for sender in ("BlueLake", "RedStone"):
+        await visits.hold(subject=f"of {sender}", sender_name=sender)
+
+    first = await visits.get("/mail", visits.operator, box="needs")
+    second = await visits.get(visits.next_href(first), visits.operator)
+
+    assert ("of BlueLake" in first.text, "of RedStone" in first.text) == (True, False)
+    assert ("of BlueLake" in second.text, "of RedStone" in second.text) == (False, True)
+    assert 'rel="next"' not in second.text
 
 
 async def test_the_log_is_what_the_server_told(visits: Visits) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.web.addresses import own_path, project_url, with_query
+from mcp_agent_mail.web.addresses import own_path, project_url, with_more, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.request import PageAnswer, redirect
-from mcp_agent_mail.web.views.contacts import contact_graph, contact_view, link_kinds
+from mcp_agent_mail.web.views.contacts import contact_graph, contact_view, link_kinds, told_answer
 
 PAGE_SIZE = 100
 _DAY_S = 86_400
@@ -23,7 +23,7 @@ async def contacts(page: PageContext) -> PageAnswer:
     """The operator's: a link is nobody's business but of the two whom it joins."""
     services = page.services.pages
     project = await services.oversight.project(page.keys["project"])
-    model: dict[str, object] = {"here": project.slug, "is_shown": page.caller.is_operator, "did": _did(page)}
+    model: dict[str, object] = {"here": project.slug, "is_shown": page.caller.is_operator, "did": did(page)}
     if page.caller.is_operator:
         before = page_number(page.request.asked("before"))
         screened = await services.people.screened(page.caller, project)
@@ -41,20 +41,15 @@ async def contacts(page: PageContext) -> PageAnswer:
     return await page.shown("contacts.html", model, title="Contacts", section="contacts", project=project.slug)
 
 
-def _did(page: PageContext) -> str:
-    """What the answer that led here has done, from numbers and known words alone."""
-    did, count = page.request.asked("did"), page.request.asked("mail")
-    mail = int(count) if count.isascii() and count.isdigit() and len(count) < 6 else 0
-    waiting = "" if not mail else f" {mail} held {'message was' if mail == 1 else 'messages were'}"
-    if did == "approved":
-        return f"Approved.{waiting + ' delivered.' if mail else ''}"
-    if did == "denied":
-        return f"Denied.{waiting + ' returned to the sender.' if mail else ''}"
-    return ""
+def did(page: PageContext) -> str:
+    """What the answer that led here has done."""
+    return told_answer(page.request.asked("did"), page.request.asked("mail"))
 
 
 async def answer(page: PageContext) -> PageAnswer:
-    """In the place of the agent that is asked, as `respond_contact`: its held mail is delivered, or returned."""
+    """In the place of the agent that is asked, as `respond_contact`: its held mail is delivered, or returned. The page
+    that the answer was given on says what it did.
+    """
     project = await page.services.pages.oversight.project(page.keys["project"])
     request = page.request
     word = request.field("answer")
@@ -76,5 +71,4 @@ async def answer(page: PageContext) -> PageAnswer:
     moved = answered["returned" if lasts_s is None else "delivered"]
     assert isinstance(moved, list)
     done = {"did": "denied" if lasts_s is None else "approved", "mail": len(moved)}
-    back = own_path(request.field("back"), default="")
-    return redirect(back or with_query(project_url(project.slug, "contacts"), done))
+    return redirect(with_more(own_path(request.field("back"), default=project_url(project.slug, "contacts")), done))

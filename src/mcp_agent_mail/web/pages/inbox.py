@@ -7,13 +7,17 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import InvalidInput, PermissionDenied
 from mcp_agent_mail.domain.messages import Importance
+from mcp_agent_mail.features.oversight.needs import NeedsPlace
 from mcp_agent_mail.features.oversight.service import MailWish
 from mcp_agent_mail.store.mail.all_mail import HumanMail
 from mcp_agent_mail.web.addresses import HOME, with_query
 from mcp_agent_mail.web.context import PageContext
+from mcp_agent_mail.web.pages.contacts import did
 from mcp_agent_mail.web.pages.message import open_message
+from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.request import PageAnswer
-from mcp_agent_mail.web.views.mail import MailList, MailRow, mail_row, mail_rows
+from mcp_agent_mail.web.views.mail import MailList, MailRow, mail_rows, person_row
+from mcp_agent_mail.web.views.needs import needs_view, told_reminders
 
 BOXES = ("mail", "needs", "log")
 PAGE_SIZE = 50
@@ -152,7 +156,10 @@ async def _to_person(page: PageContext, terms: MailTerms, before: int | None) ->
         page.caller, limit=PAGE_SIZE + 1, before=before, owes_ack=terms.needs_ack
     )
     kept = [one for one in found[:PAGE_SIZE] if _passes(one, terms)]
-    return [_person_row(one) for one in kept], found[PAGE_SIZE - 1].head.id if len(found) > PAGE_SIZE else None
+    reasons = await page.services.pages.oversight.reasons(page.caller, [one.head.id for one in kept])
+    return [person_row(one, reasons.get(one.head.id)) for one in kept], found[PAGE_SIZE - 1].head.id if len(
+        found
+    ) > PAGE_SIZE else None
 
 
 def _passes(one: HumanMail, terms: MailTerms) -> bool:
@@ -164,10 +171,6 @@ def _passes(one: HumanMail, terms: MailTerms) -> bool:
         and (terms.topic is None or (head.topic or "").casefold() == terms.topic.casefold())
         and not (terms.is_unread and one.read_ts is not None)
     )
-
-
-def _person_row(one: HumanMail, reason: str = "") -> MailRow:
-    return mail_row(one.head, person=(one.read_ts, one.ack_ts), reason=reason)
 
 
 def _before(text: str) -> int | None:
@@ -183,7 +186,17 @@ def _address(box: str, written: str, before: int | None) -> str:
 
 
 async def _needs(page: PageContext) -> PageAnswer:
-    needs = await page.services.pages.oversight.needs(page.caller) if page.caller.is_operator else None
-    owed = [] if needs is None else [_person_row(one, "asks you to acknowledge") for one in needs.owed]
-    model = {"needs": needs, "owed": MailList(rows=owed)}
+    """`requests=…` and `overdue=…` are pages of one kind alone, behind what they name."""
+    requests, overdue = page_number(page.request.asked("requests")), page_number(page.request.asked("overdue"))
+    model: dict[str, object] = {"needs": None, "did": did(page) or told_reminders(page.request.asked("reminded"))}
+    if page.caller.is_operator:
+        place = NeedsPlace(after_request=requests or 0, after_delivery=overdue or 0)
+        found = await page.services.pages.oversight.needs(page.caller, place)
+        model |= {
+            "needs": needs_view(found),
+            "own": with_query(HOME, {"box": "needs", "requests": requests, "overdue": overdue}),
+            "is_first": requests is None and overdue is None,
+            "has_requests": overdue is None,
+            "has_overdue": requests is None,
+        }
     return await page.shown("needs.html", model, title=_TITLES["needs"], section="needs")

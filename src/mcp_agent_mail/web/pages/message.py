@@ -15,7 +15,9 @@ from mcp_agent_mail.features.delivery.status import MessageStatus
 from mcp_agent_mail.features.messaging.requests import MailRequest, MessageRequest
 from mcp_agent_mail.web.addresses import HOME, thread_url, with_query
 from mcp_agent_mail.web.context import PageContext
+from mcp_agent_mail.web.pages.contacts import did
 from mcp_agent_mail.web.request import PageAnswer
+from mcp_agent_mail.web.views.contacts import contact_view
 from mcp_agent_mail.web.views.message import listed_message, whole_message
 from mcp_agent_mail.web.views.thread import thread_rows
 
@@ -58,13 +60,17 @@ async def open_message(page: PageContext, project_key: str, written: str) -> Ope
     )
     status = await _status(page, seen.message, project)
     beside = await page.services.pages.oversight.beside(number, project, seen.message.thread_id)
-    person = None
+    person, asked = None, []
     if page.caller.is_operator:
         person = (await page.services.pages.human_mail.find(page.caller, [number])).get(number)
+        questions = await page.services.pages.people.questions_about(page.caller, number)
+        asked = [(one, contact_view(one.contact, project.id, page.now)) for one in questions]
     model = {
         "message": whole_message(seen.message, seen.standing, status, beside.commit, beside.newer),
         "here": project.slug,
         "person": person,
+        "asked": asked,
+        "did": did(page),
         "is_sent": bool(page.request.asked("sent")),
         "before": beside.before,
         "after": beside.after,

@@ -26,6 +26,8 @@ WAITING_SHOWN = 50
 COMPARED_STEPS = 40_000
 """Of one page's pairs: some 30 ms, beside the event loop."""
 MAX_NOTE = 500
+LOOK_WITHIN_S = 2.0
+"""So long the page of one waits for the disk."""
 
 
 class NoReservation(NotFound):
@@ -80,7 +82,13 @@ async def _against(leases: Sequence[Lease]) -> Mapping[LeaseId, set[LeaseId]] | 
 
 
 async def reservation(page: PageContext) -> PageAnswer:
-    """One by itself, and the form that releases it."""
+    """One by itself, and the form that releases it, for whoever may: with the evidence as it is now."""
+    number = page_number(page.keys["reservation"])
+    if number and page.request.session is not None and page.caller.is_operator:
+        project = await page.services.pages.oversight.project(page.keys["project"])
+        await page.services.leases.reservations.look_at(
+            page.caller, project.human_key, LeaseId(number), within_s=LOOK_WITHIN_S
+        )
     return await _reservation(page)
 
 

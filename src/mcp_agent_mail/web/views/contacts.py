@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.contacts import Contact, Relation
+from mcp_agent_mail.domain.contacts import HELD_REASON, Contact, Relation
 from mcp_agent_mail.web.addresses import agent_url
 from mcp_agent_mail.web.render.circle_layout import AgentGraph, GraphAgent, GraphLine, agent_graph
 
@@ -19,6 +19,10 @@ _WORDS = {
     Relation.EXPIRED: "ended",
     Relation.BLOCKED: "denied",
 }
+
+
+_HELD = "It wrote without being a contact, and its mail was held."
+"""For a person what HELD_REASON says to the agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +57,21 @@ def contact_view(contact: Contact, seen_from: ProjectId, now: Micros) -> Contact
         target_project=target.project_slug,
         relation=str(relation),
         standing=_WORDS[relation],
-        reason=contact.reason,
+        reason=_HELD if contact.reason == HELD_REASON else contact.reason,
         updated_ts=contact.updated_ts,
         expires_ts=contact.expires_ts,
     )
+
+
+def told_answer(did: str, mail: str) -> str:
+    """What the answer that led to a page has done, from a known word and a number alone; empty without one."""
+    count = int(mail) if mail.isascii() and mail.isdigit() and len(mail) < 6 else 0
+    waiting = "" if not count else f" {count} held {'message was' if count == 1 else 'messages were'}"
+    if did == "approved":
+        return f"Approved.{waiting + ' delivered.' if count else ''}"
+    if did == "denied":
+        return f"Denied.{waiting + ' returned to the sender.' if count else ''}"
+    return ""
 
 
 def contact_graph(links: Sequence[ContactView]) -> AgentGraph:
