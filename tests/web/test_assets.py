@@ -99,3 +99,28 @@ def test_what_a_style_loads_is_beside_it() -> None:
         if name.endswith(".css"):
             loaded = re.findall(r"url\([\"']?([^\"')]+)", asset.content.decode())
             assert [one for one in loaded if one.split("#")[0] not in asset_set().assets] == [], name
+
+
+COLOUR = re.compile(
+    r"#[0-9a-f]{3,8}\b|\b(?:rgba?|hsla?|hwb|lab|lch|oklab|oklch|color|color-mix|light-dark)\(", re.IGNORECASE
+)
+NAMED = re.compile(
+    r"(?:color|background|fill|stroke|border[a-z-]*|outline|shadow)\s*:[^;}]*"
+    r"(?<![\w-])(?:black|white|gr[ae]y|silver|red|green|blue|yellow|orange|purple|navy|teal|pink|brown)\b"
+)
+
+
+def colours_in(sheet: str) -> list[str]:
+    return COLOUR.findall(sheet) + NAMED.findall(sheet)
+
+
+def test_every_colour_is_a_token() -> None:
+    sheets = {name: (FOLDER / name).read_text(encoding="utf-8") for name in asset_set().assets if name.endswith(".css")}
+    tokens = sheets.pop("tokens.css")
+
+    assert {name: colours_in(sheet) for name, sheet in sheets.items() if colours_in(sheet)} == {}
+    assert {found.lower() for found in colours_in(tokens)} == {"light-dark(", "oklch("}
+    assert (
+        len(colours_in("a { color: white; fill: #fff; border: 1px solid rgb(0 0 0) } .hue-red { --hue: var(--red) }"))
+        == 3
+    )

@@ -58,7 +58,7 @@ class PageContext:
         return Frame(
             title=title,
             section=section,
-            links=_links(counts),
+            links=_links(counts, project),
             projects=[
                 PageLink(section=one.slug, href=project_url(one.slug), label=one.name, icon="folder") for one in known
             ],
@@ -88,7 +88,8 @@ async def rendered(template: str, model: Mapping[str, object]) -> bytes:
         return await computed(lambda: render(template, model))
 
 
-def _links(counts: NeedCounts) -> Sequence[PageLink]:
+def _links(counts: NeedCounts, project: str | None) -> Sequence[PageLink]:
+    history = with_query(f"{HOME}/archive/activity", {"project": project})
     return (
         PageLink(
             section="needs",
@@ -97,12 +98,13 @@ def _links(counts: NeedCounts) -> Sequence[PageLink]:
             icon="bell",
             count=counts.needs,
             is_least=counts.is_least,
+            is_first=True,
         ),
-        PageLink(section="mail", href=HOME, label="Mail", icon="inbox", count=counts.unread),
+        PageLink(section="mail", href=HOME, label="Mail", icon="inbox", count=counts.unread, is_first=True),
         PageLink(section="log", href=with_query(HOME, {"box": "log"}), label="Log", icon="scroll"),
-        PageLink(section="now", href=f"{HOME}/now", label="Now", icon="activity"),
+        PageLink(section="now", href=f"{HOME}/now", label="Now", icon="activity", is_first=True),
         PageLink(section="projects", href=f"{HOME}/projects", label="Projects", icon="folders"),
         PageLink(section="search", href=f"{HOME}/search", label="Search", icon="search"),
-        PageLink(section="history", href=f"{HOME}/archive/activity", label="History", icon="history"),
+        PageLink(section="history", href=history, label="History", icon="history"),
         PageLink(section="operations", href=f"{HOME}/operations", label="Operations", icon="gauge"),
     )

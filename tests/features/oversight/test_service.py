@@ -210,6 +210,31 @@ async def test_beside_a_message_stand_its_neighbours_in_the_thread(
     assert [(one.before, one.after) for one in found] == [(None, ids[1]), (ids[0], ids[2]), (ids[1], None)]
 
 
+async def test_a_page_of_a_thread_knows_what_is_before_it_and_where_the_last_begins(
+    seeded: SeededStore, service: OversightService
+) -> None:
+    ids = [await post(seeded, seeded.blue, *seeded.addressed([seeded.red]), thread_id="T") for _ in range(5)]
+
+    places = [await service.thread_place(seeded.app, "T", after, page_size=2) for after in (0, ids[1], ids[3])]
+
+    assert [(one.before, one.earlier, one.newest) for one in places] == [
+        (0, None, ids[2]),
+        (2, None, ids[2]),
+        (4, ids[1], ids[2]),
+    ]
+
+
+async def test_what_a_thread_is_named_by_counts_as_its_first(seeded: SeededStore, service: OversightService) -> None:
+    root = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]))
+    answer = await post(seeded, seeded.red, *seeded.addressed([seeded.blue]), thread_id=str(root))
+
+    named = await service.thread_place(seeded.app, str(root), answer, page_size=2)
+    elsewhere = await service.thread_place(seeded.lib, str(root), 0, page_size=2)
+
+    assert (named.before, named.subject is not None) == (2, True)
+    assert (elsewhere.before, elsewhere.subject) == (0, None)
+
+
 async def test_before_the_first_answer_stands_what_was_answered(seeded: SeededStore, service: OversightService) -> None:
     root = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]))
     answer = await post(seeded, seeded.red, *seeded.addressed([seeded.blue]), thread_id=str(root))

@@ -11,6 +11,7 @@ import pytest
 
 from mcp_agent_mail.archive.reading import browser as archive_browser
 from tests.web.pages.archived_app import ArchivedApp, open_archived_app
+from tests.web.visits import shown_text
 
 PAGES = ("guide", "activity", "timeline", "browser", "network", "time-travel")
 
@@ -28,16 +29,26 @@ async def newest_commit(archived: ArchivedApp) -> str:
     return f"/mail/archive/commit/{found[1]}?project={archived.slug}"
 
 
-async def test_every_page_is_there_and_without_a_project_asks_for_one(archived: ArchivedApp) -> None:
+async def test_every_page_is_there_and_asks_which_project_where_there_are_several(archived: ArchivedApp) -> None:
     await archived.sign_in()
 
     for name in PAGES:
         shown = await archived.get(f"/mail/archive/{name}?project={archived.slug}")
+        only = await archived.get(f"/mail/archive/{name}")
+
+        assert (shown.status_code, only.status_code) == (200, 200), name
+        assert "<script>alert" not in shown.text, name
+        assert "Of which project?" not in only.text, name
+        # Every other page of history is about the same project.
+        others = set(re.findall(r'href="/mail/archive/([a-z-]+)\?project=([^"]+)"', shown.text))
+        assert {(one, archived.slug) for one in PAGES} <= others, name
+
+    await archived.app.call("ensure_project", human_key="/code/other")
+    for name in set(PAGES) - {"guide"}:
         asked = await archived.get(f"/mail/archive/{name}")
 
-        assert (shown.status_code, asked.status_code) == (200, 200), name
-        assert "<script>alert" not in shown.text, name
-        assert f'href="/mail/archive/{name}?project={archived.slug}"' in asked.text or name == "guide"
+        assert "Of which project?" in asked.text, name
+        assert f'href="/mail/archive/{name}?project={archived.slug}"' in asked.text, name
 
 
 async def test_a_commit_shows_its_changes_to_the_operator_alone(archived: ArchivedApp) -> None:
@@ -51,7 +62,9 @@ async def test_a_commit_shows_its_changes_to_the_operator_alone(archived: Archiv
     assert "GreenHill/inbox" not in as_reader.text
     assert 'class="line-added"' in as_operator.text
     assert "GreenHill/inbox" in as_operator.text
-    assert '<details class="change" open><summary><code>' in as_operator.text
+    assert '<details class="change"><summary><code>' in as_operator.text
+    assert "diff --git" not in as_operator.text
+    assert "BlueLake wrote to RedStone" in shown_text(as_operator)
     assert '<span class="plus">+' in as_operator.text
     assert "<script>alert" not in as_operator.text
 
@@ -102,7 +115,12 @@ async def test_an_inbox_at_a_past_time_is_what_was_there(archived: ArchivedApp) 
     before = await archived.get(f"{path}2020-01-01")
     after = await archived.get(f"{path}2090-01-01")
     unfit = await archived.get(f"{path}soon")
+    hour_ago = re.search(r'<a href="([^"]+)">1 h ago</a>', after.text)
 
+    assert 'type="datetime-local" step="1" value="2090-01-01T00:00:00"' in after.text
+    assert hour_ago is not None
+    assert "Nothing had been delivered" in (await archived.get(html.unescape(hour_ago[1]))).text
+    assert re.search(r"\d\d:\d\d UTC</time>", after.text)
     assert "Nothing had been delivered" in before.text
     assert "2 messages in the inbox of RedStone" in after.text
     assert unfit.status_code == 400

@@ -26,7 +26,7 @@ from mcp_agent_mail.features.oversight.needs import (
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.all_mail import HumanMail, HumanReason, MailQuery
-from mcp_agent_mail.store.mail.messages import MailCommit
+from mcp_agent_mail.store.mail.messages import END, MailCommit
 from mcp_agent_mail.store.transaction import View
 
 MOST_SENDERS = 50
@@ -74,6 +74,19 @@ class Beside:
     newer: int
     before: MessageId | None = None
     after: MessageId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadPlace:
+    """Where a page of a thread stands that begins behind a message: `before` is how much of the thread is before it.
+    The page before it begins behind `earlier`, the last page behind `newest`, both None for the beginning. `subject` is
+    that of its first message.
+    """
+
+    before: int
+    earlier: MessageId | None
+    newest: MessageId | None
+    subject: str | None
 
 
 class OversightService:
@@ -167,9 +180,38 @@ class OversightService:
 
         return await self._store.read(look)
 
+    async def thread_place(self, project: Project, thread_id: str, after: int, *, page_size: int) -> ThreadPlace:
+        """Of a thread that the caller was found to see from `project`; `after` is 0 for its beginning."""
+
+        def look(view: View) -> ThreadPlace:
+            root = _root(view, project.id, thread_id)
+            first = [root] if root is not None else view.messages.list_thread(project.id, thread_id, limit=1)
+            place = view.messages.place(project.id, MessageId(after)) if after else None
+            before, earlier = 0, None
+            if place is not None:
+                before = view.messages.count_thread_up_to(project.id, thread_id, place) + (root is not None)
+                earlier = view.messages.find_back(project.id, thread_id, place, steps=page_size)
+            return ThreadPlace(
+                before=before,
+                earlier=earlier,
+                newest=view.messages.find_back(project.id, thread_id, END, steps=page_size),
+                subject=first[0].subject if first else None,
+            )
+
+        return await self._store.read(look)
+
     async def project(self, key: str) -> Project:
         """A project by its slug, a former one, or its number. Raises UnknownProject."""
         return await self._store.read(lambda view: find_project(view, key))
+
+
+def _root(view: View, project_id: ProjectId, thread_id: str) -> MessageHead | None:
+    """The message that a thread is named by, where the project has it and it does not carry the thread's id."""
+    root = root_of_thread(thread_id)
+    if root is None or not view.messages.is_open_to(root, project_id):
+        return None
+    head = view.messages.find_head(root)
+    return None if head is None or head.thread_id == thread_id else head
 
 
 def _projects_of(view: View, heads: Sequence[MessageHead]) -> Mapping[ProjectId, Project]:

@@ -63,6 +63,7 @@ _OF_NUMBERS = f"""
 SELECT {HEAD_COLUMNS} FROM messages m {HEAD_JOINS}
 WHERE m.id IN ({", ".join(f":{name}" for name in _NUMBERS)}) AND {_KEPT} AND {_TOPIC} AND {_SEEN} ORDER BY m.id DESC
 """
+_OLDER = "SELECT 1 FROM message_projects WHERE project_id = ? AND message_id < ? LIMIT 1"
 _NEWEST = "SELECT coalesce(max(id), 0) FROM messages"
 _TO_PERSON = f"""
 SELECT r.delivered_ts, r.read_ts, r.ack_ts, {HEAD_COLUMNS}
@@ -182,7 +183,12 @@ class AllMail:
         heads = self._heads(query, asked)
         if len(heads) > query.limit:
             return MailSlice(heads[: query.limit], heads[query.limit - 1].id)
-        return MailSlice(heads, MessageId(floor) if floor > 1 else None)
+        return MailSlice(heads, MessageId(floor) if floor > 1 and self._has_older(query.projects, floor) else None)
+
+    def _has_older(self, projects: Collection[ProjectId] | None, floor: int) -> bool:
+        if projects is None:
+            return True
+        return any(self._connection.execute(_OLDER, (one, floor)).fetchone() for one in projects)
 
     def _heads(self, query: MailQuery, asked: dict[str, Any]) -> list[MessageHead]:
         if query.senders is not None:

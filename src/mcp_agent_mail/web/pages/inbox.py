@@ -13,6 +13,7 @@ from mcp_agent_mail.store.mail.all_mail import HumanMail
 from mcp_agent_mail.web.addresses import HOME, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.contacts import did
+from mcp_agent_mail.web.pages.message import open_message
 from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.request import PageAnswer
 from mcp_agent_mail.web.views.mail import MailList, MailRow, mail_rows, person_row
@@ -93,7 +94,9 @@ _EXAMPLES = {
 
 
 async def inbox(page: PageContext) -> PageAnswer:
-    """`/mail?box=…&q=…&before=…`: as text filters, like everything here, so that an address says it all."""
+    """`/mail?box=…&q=…&before=…&open=…`: as text filters, like everything here, so that an address says it all: the
+    message that is read beside the list too, as `open=project.number`.
+    """
     box = page.request.asked("box", "mail")
     if box not in BOXES:
         raise UnfitFilter(f"There is no box {box!r:.50}.", hint=f"Choose one of {', '.join(BOXES)}.")
@@ -113,11 +116,20 @@ async def inbox(page: PageContext) -> PageAnswer:
         listed = await _to_person(page, terms, before)
     else:
         listed = await _mail(page, box, terms, before)
-    shown = MailList(rows=listed[0], next_href=_older(box, written, listed[1]) if listed[1] is not None else None)
+    read = page.request.asked("open")
+    opened = await open_message(page, *read.rpartition(".")[::2]) if read else None
+    shown = MailList(rows=listed[0], next_href=_address(box, written, listed[1]) if listed[1] is not None else None)
     named = None if terms.project is None else await page.services.pages.oversight.project(terms.project)
     return await page.shown(
         "inbox.html",
-        {"box": box, "written": written, "mail": shown},
+        {
+            "box": box,
+            "written": written,
+            "mail": shown,
+            "of_project": named if terms == MailTerms(project=terms.project) else None,
+            **({"message": None} if opened is None else opened.model),
+            "shut_href": _address(box, written, before),
+        },
         title=_TITLES[box],
         section=box,
         project=None if named is None else named.slug,
@@ -169,7 +181,7 @@ def _before(text: str) -> int | None:
     return int(text)
 
 
-def _older(box: str, written: str, before: int) -> str:
+def _address(box: str, written: str, before: int | None) -> str:
     return with_query(HOME, {"box": box if box != "mail" else None, "q": written, "before": before})
 
 

@@ -12,8 +12,9 @@ from mcp_agent_mail.web.forms import form_token
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageLink:
-    """`section` is the word by which a page says that it belongs there; `count` is shown where there is any, and that
-    there is more where it `is_least`.
+    """`section` is the word by which a page says that it belongs there; `count` is shown where there is any,
+    and that there is more where it `is_least`.
+    `is_first`: it has its place in a narrow window too.
     """
 
     section: str
@@ -21,6 +22,7 @@ class PageLink:
     label: str
     icon: str
     count: int = 0
+    is_first: bool = False
     is_least: bool = False
 
 
