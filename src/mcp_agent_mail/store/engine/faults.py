@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mcp_agent_mail.core.errors import AgentMailError, Busy, Unavailable
+from mcp_agent_mail.core.errors import KEYED, AgentMailError, Busy, Unavailable
 
 # Not among them: SQLITE_READONLY, which is how a write on a reading connection looks.
 _OUTSIDE_FAULTS = frozenset(
@@ -61,7 +61,7 @@ class StoreFailed(Busy):
         return cls(
             f"The store could not be used just now: {cause}. Nothing of this call is to be relied on.",
             first=first,
-            otherwise=" (a send with its idempotency_key); `am doctor check` says what is wrong",
+            otherwise=f"{KEYED}; `am doctor check` says what is wrong",
         )
 
 
