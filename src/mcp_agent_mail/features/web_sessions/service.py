@@ -85,8 +85,8 @@ class WebSessionService:
         SpentLink.
         """
         hashed = token_hash(code)
-        until = self._links.pop(hashed, 0)
-        if self._clock() >= until:
+        until = self._links.pop(hashed, None)
+        if until is None or self._clock() >= until:
             raise SpentLink(
                 "This sign-in link was used already, or its minute is over.", hint="Make another one: am web"
             )
@@ -115,8 +115,8 @@ class WebSessionService:
             tx.web_sessions.add(hashed, grant, tx.now)
             return tx.web_sessions.list_()
 
-        found = self._keep(await self._store.write(unit))
-        return OpenedSession(session=found[hashed], secret=secret)
+        sessions = self._keep(await self._store.write(unit))
+        return OpenedSession(session=sessions[hashed], secret=secret)
 
     def find(self, secret: str) -> WebSession | None:
         """The session of a browser that shows this, while it lasts, with the role that counts now; that it is in use is

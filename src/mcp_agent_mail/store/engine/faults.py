@@ -54,6 +54,8 @@ class StoreFailed(Busy):
         """What a caller is told of a fault of SQLite or the disk: nothing is sure, and whether room is what lacks. Of
         damage, which no further call mends, that it is, and the ways back.
         """
+        if isinstance(cause, StoreFailed):
+            return cause.reworded(hint=cause.hint, data=cause.data)
         if isinstance(cause, sqlite3.Error) and is_damage(cause):
             return StoreDamaged(cause)
         lacks_room = isinstance(cause, sqlite3.Error) and is_full(cause)
