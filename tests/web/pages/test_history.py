@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import re
 from collections.abc import AsyncIterator
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive.reading import browser as archive_browser
+from tests.sick_git import put_git
 from tests.web.pages.archived_app import ArchivedApp, open_archived_app
 
 PAGES = ("guide", "activity", "timeline", "browser", "network", "time-travel")
@@ -119,3 +121,40 @@ async def test_the_raw_file_is_plain_text_in_a_sandbox(archived: ArchivedApp) ->
     assert answer.text.startswith("---json\n")
     assert "GreenHill" not in blind.text
     assert unknown.status_code == 404
+
+
+async def test_a_git_that_hangs_is_not_just_now_and_keeps_nobody_waiting_behind_it(
+    archived: ArchivedApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive_browser, "_TIMEOUT_S", 0.2)
+    put_git(tmp_path / "bin", f"echo >> {tmp_path / 'asked'}; exec sleep 300", monkeypatch)
+    activity = f"/mail/archive/activity?project={archived.slug}"
+    travel = f"/mail/archive/time-travel?project={archived.slug}&agent=RedStone&at=9998-01-01"
+    raw = f"/mail/{archived.slug}/message/{archived.ids['plan']}/raw"
+
+    together = await asyncio.gather(*(archived.get(activity) for _ in range(6)))
+    late = [await archived.get(path) for path in (activity, f"/mail/archive/browser?project={archived.slug}", raw)]
+    await archived.sign_in()
+    signed = await archived.get(f"/mail/archive/browser?project={archived.slug}")
+    past = await archived.get(travel)
+
+    assert [one.status_code for one in (*together, late[0], late[2], signed)] == [503] * 9
+    assert "Git did not answer within 0.2 s" in together[0].text
+    assert all(1 <= int(one.headers["retry-after"]) <= 10 for one in (*together, signed))
+    assert (tmp_path / "asked").read_text().count("\n") == 1
+    assert (past.status_code, "Ours" in past.text) == (200, True)
+
+
+@pytest.mark.parametrize("script", ["exit 1", "echo garbage"])
+async def test_a_git_that_fails_is_not_just_now_and_what_is_not_there_is_not_found(
+    archived: ArchivedApp, script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unknown = await archived.get(f"/mail/archive/commit/{'0' * 40}?project={archived.slug}")
+    put_git(tmp_path / "bin", script, monkeypatch)
+
+    failed = await archived.get(f"/mail/archive/activity?project={archived.slug}")
+    raw = await archived.get(f"/mail/{archived.slug}/message/{archived.ids['plan']}/raw")
+
+    assert (unknown.status_code, failed.status_code, raw.status_code) == (404, 503, 503)
+    assert failed.headers["retry-after"] == "60"
+    assert "Not just now" in failed.text
