@@ -103,11 +103,14 @@ async def test_an_inbox_at_a_past_time_is_what_was_there(archived: ArchivedApp) 
 
     before = await archived.get(f"{path}2020-01-01")
     after = await archived.get(f"{path}2090-01-01")
-    unfit = await archived.get(f"{path}soon")
+    unfit = [
+        await archived.get(path + at) for at in ("soon", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00%2B23:59")
+    ]
 
     assert "Nothing had been delivered" in before.text
     assert "2 messages in the inbox of RedStone" in after.text
-    assert unfit.status_code == 400
+    assert [one.status_code for one in unfit] == [400, 400, 400]
+    assert all("is no time" in one.text for one in unfit)
 
 
 async def test_the_raw_file_is_plain_text_in_a_sandbox(archived: ArchivedApp) -> None:
