@@ -15,7 +15,7 @@ from mcp_agent_mail.web.context import PageContext, rendered
 from mcp_agent_mail.web.forms import require_own_form, require_own_source
 from mcp_agent_mail.web.headers import PAGE_HEADERS
 from mcp_agent_mail.web.pages.actor import require_human
-from mcp_agent_mail.web.refusals import status_of
+from mcp_agent_mail.web.refusals import for_people, retry_header, status_of
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, redirect
 from mcp_agent_mail.web.routes import FORM_BYTES, MOVED, ROUTES, PageRoute, find_route
 from mcp_agent_mail.web.shapes import json_answer
@@ -117,11 +117,9 @@ class WebApp:
         return replace(answer, headers=_with_defaults(answer.headers))
 
     async def _refusal(self, request: PageRequest, error: AgentMailError) -> PageAnswer:
-        answer = await self._error_page(request, status_of(error), error.message, error.hint)
-        retry_after_s = error.data.get("retry_after_s")
-        if isinstance(retry_after_s, (int, float)):
-            answer = replace(answer, headers=(*answer.headers, ("retry-after", str(max(1, round(retry_after_s))))))
-        return answer
+        told = for_people(error)
+        answer = await self._error_page(request, status_of(told), told.message, told.hint)
+        return replace(answer, headers=(*answer.headers, *retry_header(told)))
 
     async def refused(self, request: PageRequest, status: int, detail: str, retry_after_s: float | None) -> PageAnswer:
         """A refusal of the edge as a page: nobody has been let in."""

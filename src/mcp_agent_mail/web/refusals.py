@@ -1,8 +1,9 @@
-"""What a refusal is over HTTP."""
+"""What a refusal is over HTTP, and to whoever reads a page."""
 
 from __future__ import annotations
 
 from mcp_agent_mail.core.errors import (
+    KEYED,
     AgentMailError,
     AuthenticationRequired,
     Busy,
@@ -24,6 +25,19 @@ _STATUS: tuple[tuple[type[AgentMailError], int], ...] = (
     (Unavailable, 503),
     (Internal, 500),
 )
+
+
+def for_people(error: AgentMailError) -> AgentMailError:
+    """As it is said to whoever has a button and makes no calls."""
+    return error.reworded(hint=error.hint.replace(KEYED, "").replace("Call again", "Try again"), data=error.data)
+
+
+def retry_header(error: AgentMailError) -> tuple[tuple[str, str], ...]:
+    """When to come again, where the refusal says it."""
+    retry_after_s = error.data.get("retry_after_s")
+    if not isinstance(retry_after_s, (int, float)):
+        return ()
+    return (("retry-after", str(max(1, round(retry_after_s)))),)
 
 
 def status_of(error: AgentMailError) -> int:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from mcp_agent_mail.web.pages import contacts
 from tests.web.swarm import BILLS, HOSTILE, SHOP, Swarm, open_swarm
-from tests.web.visitors import ORIGIN
+from tests.web.visitors import ORIGIN, csrf_in
 
 
 def fields_of(swarm: Swarm, answer: str) -> dict[str, str]:
@@ -256,3 +257,70 @@ async def test_a_request_is_answered_from_what_needs_a_person(tmp_path: Path, an
         assert f"{did.capitalize()}. 1 held message was" in after
         assert "asks to write to" not in after
         assert ("Which currency?" in await swarm.inbox_of("CopperOak")) == (answer == "approve")
+
+
+@pytest.mark.parametrize(
+    ("first", "late", "told"), [("deny", "approve", "is denied"), ("approve", "deny", "is approved")]
+)
+async def test_a_late_answer_overturns_no_other_and_is_told_what_is_so(
+    tmp_path: Path, first: str, late: str, told: str
+) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        person = await swarm.sign_in()
+        path = f"/mail/{swarm.bills}/contacts"
+        fields = fields_of(swarm, late) | {"seen": _seen_on(await person.page(path))}
+        await person.press(path, path, fields_of(swarm, first) | {"seen": fields["seen"]})
+        before = await swarm.app.store.read(lambda view: next(iter(view.contacts.each())))
+
+        pressed = await person.press(path, path, fields)
+        again = await person.press(path, path, fields | {"seen": _seen_on(await person.page(path))})
+
+        assert (pressed.status_code, fields["seen"]) == (409, "pending")
+        assert f"to CopperOak {told} by now" in pressed.text
+        assert again.status_code == 303
+        after = await swarm.app.store.read(lambda view: next(iter(view.contacts.each())))
+        assert after.status is not before.status
+
+
+async def test_of_two_answers_at_once_one_counts(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        person = await swarm.sign_in()
+        path = f"/mail/{swarm.bills}/contacts"
+        shown = await person.page(path)
+        fields = {"seen": _seen_on(shown), "csrf": csrf_in(shown, path)}
+
+        pressed = await asyncio.gather(
+            *(
+                person.client.post(path, data=fields_of(swarm, answer) | fields, headers={"origin": ORIGIN})
+                for answer in ("approve", "deny")
+            )
+        )
+
+        assert sorted(one.status_code for one in pressed) == [303, 409]
+
+
+async def test_a_request_that_is_made_again_meanwhile_is_answered(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        person = await swarm.sign_in()
+        path = f"/mail/{swarm.bills}/contacts"
+        seen = _seen_on(await person.page(path))
+        await swarm.app.call(
+            "request_contact",
+            project_key=SHOP,
+            from_agent="GreenHill",
+            to_agent="CopperOak",
+            to_project=BILLS,
+            reason="once more",
+        )
+
+        pressed = await person.press(path, path, fields_of(swarm, "approve") | {"seen": seen})
+
+        assert pressed.status_code == 303
+
+
+def _seen_on(page: str) -> str:
+    """What the first form of the page was shown of."""
+    return page.partition('name="seen" value="')[2].partition('"')[0]

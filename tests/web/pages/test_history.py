@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import re
 from collections.abc import AsyncIterator
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive.reading import browser as archive_browser
+from tests.sick_git import put_git
 from tests.web.pages.archived_app import ArchivedApp, open_archived_app
 from tests.web.visits import shown_text
 
@@ -114,8 +116,10 @@ async def test_an_inbox_at_a_past_time_is_what_was_there(archived: ArchivedApp) 
 
     before = await archived.get(f"{path}2020-01-01")
     after = await archived.get(f"{path}2090-01-01")
-    unfit = await archived.get(f"{path}soon")
     hour_ago = re.search(r'<a href="([^"]+)">1 h ago</a>', after.text)
+    unfit = [
+        await archived.get(path + at) for at in ("soon", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00%2B23:59")
+    ]
 
     assert 'type="datetime-local" step="1" value="2090-01-01T00:00:00"' in after.text
     assert hour_ago is not None
@@ -123,7 +127,8 @@ async def test_an_inbox_at_a_past_time_is_what_was_there(archived: ArchivedApp) 
     assert re.search(r"\d\d:\d\d UTC</time>", after.text)
     assert "Nothing had been delivered" in before.text
     assert "2 messages in the inbox of RedStone" in after.text
-    assert unfit.status_code == 400
+    assert [one.status_code for one in unfit] == [400, 400, 400]
+    assert all("is no time" in one.text for one in unfit)
 
 
 async def test_the_raw_file_is_plain_text_in_a_sandbox(archived: ArchivedApp) -> None:
@@ -137,3 +142,40 @@ async def test_the_raw_file_is_plain_text_in_a_sandbox(archived: ArchivedApp) ->
     assert answer.text.startswith("---json\n")
     assert "GreenHill" not in blind.text
     assert unknown.status_code == 404
+
+
+async def test_a_git_that_hangs_is_not_just_now_and_keeps_nobody_waiting_behind_it(
+    archived: ArchivedApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive_browser, "_TIMEOUT_S", 0.2)
+    put_git(tmp_path / "bin", f"echo >> {tmp_path / 'asked'}; exec sleep 300", monkeypatch)
+    activity = f"/mail/archive/activity?project={archived.slug}"
+    travel = f"/mail/archive/time-travel?project={archived.slug}&agent=RedStone&at=9998-01-01"
+    raw = f"/mail/{archived.slug}/message/{archived.ids['plan']}/raw"
+
+    together = await asyncio.gather(*(archived.get(activity) for _ in range(6)))
+    late = [await archived.get(path) for path in (activity, f"/mail/archive/browser?project={archived.slug}", raw)]
+    await archived.sign_in()
+    signed = await archived.get(f"/mail/archive/browser?project={archived.slug}")
+    past = await archived.get(travel)
+
+    assert [one.status_code for one in (*together, late[0], late[2], signed)] == [503] * 9
+    assert "Git did not answer within 0.2 s" in together[0].text
+    assert all(1 <= int(one.headers["retry-after"]) <= 10 for one in (*together, signed))
+    assert (tmp_path / "asked").read_text().count("\n") == 1
+    assert (past.status_code, "Ours" in past.text) == (200, True)
+
+
+@pytest.mark.parametrize("script", ["exit 1", "echo garbage"])
+async def test_a_git_that_fails_is_not_just_now_and_what_is_not_there_is_not_found(
+    archived: ArchivedApp, script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unknown = await archived.get(f"/mail/archive/commit/{'0' * 40}?project={archived.slug}")
+    put_git(tmp_path / "bin", script, monkeypatch)
+
+    failed = await archived.get(f"/mail/archive/activity?project={archived.slug}")
+    raw = await archived.get(f"/mail/{archived.slug}/message/{archived.ids['plan']}/raw")
+
+    assert (unknown.status_code, failed.status_code, raw.status_code) == (404, 503, 503)
+    assert failed.headers["retry-after"] == "60"
+    assert "Not just now" in failed.text

@@ -6,6 +6,7 @@ Reads alone, by the rules of who reads what: they change nothing, and no agent i
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -74,6 +75,8 @@ class PeopleService:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.answering = asyncio.Lock()
+        """Whoever answers a request for contact looks first what it is, and nobody answers between."""
 
     async def lease_counts(self, caller: Caller, project: Project, agents: Sequence[AgentId]) -> Mapping[AgentId, int]:
         """How many live file reservations each has; nothing for who may not read the project's work."""
@@ -90,6 +93,20 @@ class PeopleService:
         return await self._store.read(
             lambda view: view.leases.live_of_agent(agent_id, LeaseKind.FILE, view.now, MOST_LEASES_OF_AGENT)
         )
+
+    async def link(self, caller: Caller, project: Project, target: str, source: tuple[Project, str]) -> Contact | None:
+        """Whether an agent may write to `target` of the project, by their names; for the operator."""
+        require_operator(caller)
+        source_project, source_name = source
+
+        def look(view: View) -> Contact | None:
+            to_agent = view.agents.find_by_name(project.id, target)
+            from_agent = view.agents.find_by_name(source_project.id, source_name)
+            if to_agent is None or from_agent is None:
+                return None
+            return view.contacts.find(from_agent.id, to_agent.id)
+
+        return await self._store.read(look)
 
     async def live_leases(self, caller: Caller, limit: int) -> Sequence[tuple[Project, Lease]]:
         """Live file reservations of all projects that the caller may read the work of, the newest project first; of the

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.errors import Conflict, InvalidInput
+from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.web.addresses import own_path, project_url, with_more, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.request import PageAnswer, redirect
-from mcp_agent_mail.web.views.contacts import contact_graph, contact_view, link_kinds, told_answer
+from mcp_agent_mail.web.views.contacts import (
+    contact_graph,
+    contact_view,
+    link_kinds,
+    seen_of,
+    told_answer,
+    told_link,
+)
 
 PAGE_SIZE = 100
 _DAY_S = 86_400
@@ -17,6 +25,10 @@ LASTS = {"approve": 30 * _DAY_S, "approve-for-a-year": 365 * _DAY_S, "deny": Non
 
 class UnknownAnswer(InvalidInput):
     """No button of the page sends this."""
+
+
+class AnsweredMeanwhile(Conflict):
+    """Somebody else answered after the page was shown."""
 
 
 async def contacts(page: PageContext) -> PageAnswer:
@@ -56,19 +68,37 @@ async def answer(page: PageContext) -> PageAnswer:
     if word not in LASTS:
         raise UnknownAnswer(f"{word!r:.50} is no answer.", hint=f"Send one of {', '.join(LASTS)}.")
     lasts_s = LASTS[word]
-    answered = await page.host.run_tool(
-        "respond_contact",
-        {
-            "project_key": project.human_key,
-            "to_agent": request.field("to_agent"),
-            "from_agent": request.field("from_agent"),
-            "from_project": request.field("from_project") or project.slug,
-            "accept": lasts_s is not None,
-            **({} if lasts_s is None else {"ttl_seconds": lasts_s}),
-        },
-    )
+    async with page.services.pages.people.answering:
+        await _require_as_seen(page, project)
+        answered = await page.host.run_tool(
+            "respond_contact",
+            {
+                "project_key": project.human_key,
+                "to_agent": request.field("to_agent"),
+                "from_agent": request.field("from_agent"),
+                "from_project": request.field("from_project") or project.slug,
+                "accept": lasts_s is not None,
+                **({} if lasts_s is None else {"ttl_seconds": lasts_s}),
+            },
+        )
     assert isinstance(answered, dict)
     moved = answered["returned" if lasts_s is None else "delivered"]
     assert isinstance(moved, list)
     done = {"did": "denied" if lasts_s is None else "approved", "mail": len(moved)}
     return redirect(with_more(own_path(request.field("back"), default=project_url(project.slug, "contacts")), done))
+
+
+async def _require_as_seen(page: PageContext, project: Project) -> None:
+    """Raise AnsweredMeanwhile unless the form answers what is so. One that says nothing of what it saw is believed."""
+    request = page.request
+    seen, source, target = request.field("seen"), request.field("from_agent"), request.field("to_agent")
+    if not seen:
+        return
+    source_project = await page.services.pages.oversight.project(request.field("from_project") or project.slug)
+    link = await page.services.pages.people.link(page.caller, project, target, (source_project, source))
+    if seen_of(link) != seen:
+        raise AnsweredMeanwhile(
+            f"This was answered or changed after your page was shown: mail from {source:.100} to {target:.100} "
+            f"{told_link(link, page.now)} by now. Your answer changed nothing.",
+            hint="Open the page again: what it shows then can be answered otherwise.",
+        )

@@ -17,7 +17,7 @@ from mcp_agent_mail.features.reservations.staleness import Assessment
 from mcp_agent_mail.web.addresses import project_url, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.page_numbers import page_number
-from mcp_agent_mail.web.refusals import status_of
+from mcp_agent_mail.web.refusals import for_people, status_of
 from mcp_agent_mail.web.request import PageAnswer, redirect
 from mcp_agent_mail.web.views.reservations import lease_view, path_tree
 
@@ -137,6 +137,6 @@ async def release(page: PageContext) -> PageAnswer:
     except AgentMailError as refused:
         # To the operator it is the evidence that says no.
         status = 409 if isinstance(refused, PermissionDenied) else status_of(refused)
-        return await _reservation(page, refused, status=status)
+        return await _reservation(page, for_people(refused), status=status)
     own = project_url(project.slug, "file_reservations")
     return redirect(with_query(own, {"released": found.lease.id}))

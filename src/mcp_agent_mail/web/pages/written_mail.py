@@ -19,7 +19,7 @@ from mcp_agent_mail.web.addresses import compose_url, message_url, own_path, rep
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.actor import require_human
 from mcp_agent_mail.web.pages.message import message_number
-from mcp_agent_mail.web.refusals import status_of
+from mcp_agent_mail.web.refusals import for_people, status_of
 from mcp_agent_mail.web.request import PageAnswer, redirect
 from mcp_agent_mail.web.views.mail_form import Answered, MailFields, MailForm, Reached, read_fields
 from mcp_agent_mail.web.views.message import FOLDED_CHARACTERS
@@ -103,7 +103,7 @@ class _Desk:
             )
             return await self.shown(replace(fields, idempotency_key=""), refused=again)
         except AgentMailError as refused:
-            return await self.shown(fields, refused=refused)
+            return await self.shown(fields, refused=for_people(refused))
 
 
 async def compose_page(page: PageContext) -> PageAnswer:
