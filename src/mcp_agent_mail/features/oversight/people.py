@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, ContactId, MessageId, ProductId, ProjectId
-from mcp_agent_mail.domain.contacts import MAX_HELD_OF_MESSAGE
+from mcp_agent_mail.domain.contacts import MAX_HELD_OF_MESSAGE, Contact
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, require_operator
 from mcp_agent_mail.domain.identity.names import HUMAN
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_reader
