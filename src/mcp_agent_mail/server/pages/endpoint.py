@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -130,6 +131,7 @@ class PagesEndpoint:
             )
             return
         request = self._request(visit, admitted.role, form)
+        left = asyncio.Event()
 
         async def identify() -> Caller:
             caller: Caller = await call_as(facts.credentials, self._services.identity.caller, {})
@@ -140,14 +142,19 @@ class PagesEndpoint:
             judge_token=partial(self._judge_token, visit),
             masked=lambda error: masked(error, what="a page", request_id=visit.request_id),
             identify=identify,
+            has_left=left.is_set,
         )
 
         async def make() -> Json:
             return await self._web.answer(request, host, self._services.identity.caller)
 
-        answer: PageAnswer = await call_as(facts.credentials, make, {})
+        hearing = RequestHearing(receive, send)
+        with hearing.watched(left.set):
+            answer: PageAnswer = await call_as(facts.credentials, make, {})
         if answer.stream is not None:
-            await _send_stream(visit.scope, receive, send, answer, answer.stream)
+            if left.is_set():
+                answer.stream.leave()
+            await _send_stream(visit.scope, hearing, send, answer, answer.stream)
         elif answer.attachment is not None:
             try:
                 await send_attachment(self._services.messaging, answer.attachment, visit.scope, receive, send)
@@ -318,10 +325,12 @@ async def _send(send: Send, answer: PageAnswer) -> None:
     await send({"type": "http.response.body", "body": answer.body})
 
 
-async def _send_stream(scope: Scope, receive: Receive, send: Send, answer: PageAnswer, stream: PageStream) -> None:
+async def _send_stream(
+    scope: Scope, hearing: RequestHearing, send: Send, answer: PageAnswer, stream: PageStream
+) -> None:
     """Until its reader leaves, or it ends by itself. Who asks for the headers alone gets these."""
     try:
-        with RequestHearing(receive, send).watched(stream.leave):
+        with hearing.watched(stream.leave):
             begin_stream(scope)
             await send({"type": "http.response.start", "status": answer.status, "headers": _headers(answer)})
             if scope["method"] != "HEAD":
