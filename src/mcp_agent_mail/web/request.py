@@ -87,7 +87,8 @@ class PageHost:
     to ask once more who asks, for what lasts.
 
     `judge_token` raises what a refused token is refused with; `masked` logs a bug and says what is shown of it.
-    `has_left`: whoever asked has gone, and nobody reads what is answered.
+    `has_left`: whoever asked has gone, and nobody reads what is answered. `payer` is whose share of what is bounded the
+    request takes, None for nobody's.
     """
 
     run_tool: Callable[[str, JsonObject], Awaitable[Json]]
@@ -95,6 +96,7 @@ class PageHost:
     masked: Callable[[Exception], AgentMailError]
     identify: Callable[[], Awaitable[Caller]]
     has_left: Callable[[], bool] = _nobody_leaves
+    payer: str | None = None
 
 
 def redirect(location: str, *headers: tuple[str, str]) -> PageAnswer:

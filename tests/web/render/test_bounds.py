@@ -6,7 +6,7 @@ from mcp_agent_mail.web.render import bounds
 from mcp_agent_mail.web.render.bounds import MOST_BESIDES, MOST_STEPS, WIDENING, TooMuchWork, Work, one_page
 from mcp_agent_mail.web.render.markdown import body_html, rendered
 
-SIZE = 128 * 1024
+SIZE = 64 * 1024
 
 
 def filled(unit: str, size: int = SIZE) -> str:
@@ -42,7 +42,6 @@ def test_what_would_be_too_much_work_is_shown_as_it_was_written(name: str) -> No
 
     assert is_plain
     assert html.startswith('<pre tabindex="0"><code class="code">')
-    assert body_html(written).is_plain
 
 
 @pytest.mark.parametrize(

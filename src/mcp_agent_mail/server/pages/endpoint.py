@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -143,6 +143,7 @@ class PagesEndpoint:
             masked=lambda error: masked(error, what="a page", request_id=visit.request_id),
             identify=identify,
             has_left=left.is_set,
+            payer=admitted.payer,
         )
 
         async def make() -> Json:
@@ -212,11 +213,12 @@ class PagesEndpoint:
         )
 
     async def _visit(self, scope: Scope, headers: Headers, request_id: str) -> _Visit:
-        cookies = read_cookies(headers.get(b"cookie", b"").decode("latin-1"))
-        port = _port(scope)
         is_open = self._web.is_open(_raw_path(scope))
-        secret = cookies.get(cookie_name(FORM_COOKIE if is_open else SESSION_COOKIE, port))
-        session = None if is_open or secret is None else await self._session(secret)
+        name = cookie_name(FORM_COOKIE if is_open else SESSION_COOKIE, _port(scope))
+        secrets = read_cookies(headers.get(b"cookie", b"").decode("latin-1"), name)
+        secret, session = next(iter(secrets), None), None
+        if not is_open:
+            secret, session = await self._session(secrets)
         return _Visit(
             scope=scope,
             headers=headers,
@@ -224,15 +226,17 @@ class PagesEndpoint:
             query=_query(scope),
             is_open=is_open,
             session=session,
-            secret=secret if is_open or session is not None else None,
+            secret=secret,
             takes_gzip=takes_gzip(headers) and is_asked_by_own(headers),
         )
 
-    async def _session(self, secret: str) -> WebSession | None:
+    async def _session(self, secrets: Sequence[str]) -> tuple[str, WebSession] | tuple[None, None]:
+        """The first that lives, with its secret."""
         sessions = self._services.pages.sessions
-        if sessions.waits_for_judges(secret):
+        if any(map(sessions.waits_for_judges, secrets)):
             await self._edge.settle()
-        return sessions.find(secret)
+        live = ((one, found) for one in secrets if (found := sessions.find(one)) is not None)
+        return next(live, (None, None))
 
     def _admitted(self, session: WebSession) -> Admitted:
         grant = session.grant
