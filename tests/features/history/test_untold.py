@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.archive.repository import BRANCH
-from mcp_agent_mail.features.archiving.protocol import archive_path
-from tests.archive_harness import git
+from mcp_agent_mail.archive.history import HistoryEntry
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.features.history.untold import Untold, entry_without
 from tests.server.pages.browsers import ServedPages, serve_pages
 
 KEY = "/code/app"
@@ -79,14 +79,15 @@ async def test_of_several_in_one_commit_the_others_are_told(served: ServedPages)
     assert "mail: BlueLake (+1)" in as_reader
 
 
-async def test_where_nobody_knows_what_a_commit_holds_its_mail_is_not_told(served: ServedPages) -> None:
-    await send(served, "secretword")
-    await served.archive()
-    archive = archive_path(served.settings.storage_root, SLUG)
-    said = ("-m", "mail: BlueLake -> GreenHill | unknownword")
-    made = git(archive, "commit-tree", f"{BRANCH}^{{tree}}", "-p", BRANCH, *said).strip()
-    git(archive, "update-ref", f"refs/heads/{BRANCH.removeprefix('refs/heads/')}", made)
+def test_where_nobody_knows_what_a_commit_holds_its_mail_is_not_told() -> None:
+    def told(summary: str, untold: Untold) -> str:
+        entry = HistoryEntry(
+            hexsha="a" * 40, authored_ts=Micros(1), author="BlueLake", summary=summary, agents=(), last_seq=None
+        )
+        return entry_without(entry, untold).summary
 
-    as_reader = await pages_of(served, is_operator=False)
-
-    assert ("secretword" in as_reader, "unknownword" in as_reader) == (True, False)
+    unknown: Untold = {"a" * 40: None}
+    assert told("mail: BlueLake -> GreenHill | word (+2)", unknown) == "mail: BlueLake (+2)"
+    assert told("mail: BlueLake -> GreenHill, and so on…", unknown) == "mail: BlueLake"
+    assert told("BlueLake joined", unknown) == "BlueLake joined"
+    assert told("mail: BlueLake -> GreenHill | word", {}) == "mail: BlueLake -> GreenHill | word"

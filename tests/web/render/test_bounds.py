@@ -28,7 +28,7 @@ TOO_MUCH = {
     "the picture of a long address, often": LONG_ADDRESS + filled("![x] "),
     "references that are none": "[a]: http://b.example\n\n" + filled("[b]["),
     "lazy lines": "> " * 18 + filled("a\n"),
-    "emphasis": filled("*a **b "),
+    "emphasis": filled("*a **b ", 2 * SIZE),
     "emphasis in emphasis": filled("*a ", 300) + filled("b* ", 300),
     "struck in emphasis": filled("*~~a ", 300) + filled("b~~* ", 300),
 }
@@ -86,7 +86,7 @@ def test_a_long_report_is_laid_out() -> None:
     html, is_plain = rendered(report)
 
     assert not is_plain
-    assert html.count("<h2>") > 1_000
+    assert html.count("<h2>") > 500
 
 
 def test_work_ends_by_steps_by_characters_and_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
