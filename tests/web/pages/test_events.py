@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
+import pytest
 
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
