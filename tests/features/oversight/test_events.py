@@ -16,6 +16,8 @@ from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.features.oversight import events
 from mcp_agent_mail.features.oversight.events import (
     MAX_STREAMS,
+    MOST_OF_A_PAYER,
+    PLACES_FOR_SIGNED_IN,
     EventStream,
     OversightEvents,
     SentEvent,
@@ -142,6 +144,33 @@ async def test_places_are_bounded_and_free_again_once_closed(seeded: SeededStore
 
     await hub.open(OPERATOR)
     assert hub.count == MAX_STREAMS
+
+
+async def test_one_payer_takes_no_more_than_its_share(seeded: SeededStore) -> None:
+    hub = events_of(seeded)
+    anybody = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
+    streams = [await hub.open(anybody, payer="one") for _ in range(MOST_OF_A_PAYER)]
+
+    with pytest.raises(TooManyStreams):
+        await hub.open(anybody, payer="one")
+    await hub.open(anybody, payer="another")
+    streams[0].close()
+    await hub.open(anybody, payer="one")
+
+
+async def test_places_are_kept_for_those_who_signed_in(seeded: SeededStore) -> None:
+    hub = events_of(seeded)
+    anybody = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
+    for number in range(MAX_STREAMS - PLACES_FOR_SIGNED_IN):
+        await hub.open(anybody, payer=str(number))
+
+    with pytest.raises(TooManyStreams):
+        await hub.open(anybody, payer="late")
+    for number in range(PLACES_FOR_SIGNED_IN // 2):
+        await hub.open(anybody, payer=f"member {number}", is_signed_in=True)
+        await hub.open(OPERATOR)
+    with pytest.raises(TooManyStreams):
+        await hub.open(OPERATOR)
 
 
 async def test_a_stop_ends_every_stream_and_opens_no_other(seeded: SeededStore) -> None:

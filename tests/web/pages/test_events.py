@@ -12,7 +12,7 @@ import pytest
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.identity.web_sessions import OpenedBy, SessionGrant
-from mcp_agent_mail.features.oversight.events import MAX_STREAMS, EventStream
+from mcp_agent_mail.features.oversight.events import MAX_STREAMS, PLACES_FOR_SIGNED_IN, EventStream
 from mcp_agent_mail.web.cookies import SESSION_COOKIE, cookie_name
 from tests.server.served_mail import Served, serving
 
@@ -107,6 +107,18 @@ async def test_one_stream_too_many_is_a_page_that_says_when_to_come_back(tmp_pat
 
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "10"
+
+
+async def test_whoever_only_looks_leaves_places_for_others(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        anybody = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
+        hub = served.services.pages.events
+        for number in range(MAX_STREAMS - PLACES_FOR_SIGNED_IN):
+            await hub.open(anybody, payer=f"address {number}")
+        answer = await served.client.get(EVENTS)
+        await hub.open(Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN))
+
+    assert answer.status_code == 503
 
 
 async def _fill(served: Served) -> None:

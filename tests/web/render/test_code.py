@@ -9,7 +9,7 @@ from pygments.lexer import Lexer
 from pygments.token import Keyword, _TokenType
 
 from mcp_agent_mail.web.render import code
-from mcp_agent_mail.web.render.code import HIGHLIGHTED_CHARACTERS, TOKEN_CLASSES, highlighted
+from mcp_agent_mail.web.render.code import HIGHLIGHTED_CHARACTERS, LANGUAGES, TOKEN_CLASSES, highlighted
 
 PROGRAM = 'def total(items: list[int]) -> int:\n    return sum(items)  # "all" of <them> & more\n'
 
@@ -40,13 +40,29 @@ def test_what_is_large_stays_plain() -> None:
     assert "<span" not in highlighted(text, "python")
 
 
+@pytest.mark.parametrize("run", ["\n" * 200, " " * 200, "x" * 5_000])
+def test_what_holds_lexers_up_stays_plain(run: str) -> None:
+    """One of them took seconds for a few thousand empty lines, between two tokens, where no deadline is seen."""
+    assert "<span" not in highlighted(f"int a{run};", "cpp")
+    assert "<span" in highlighted("int a;\n\n\n    int b;", "cpp")
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_every_language_that_is_known_has_colours(language: str) -> None:
+    assert "<span" in highlighted('x = 1; # <b>\n-- "a"\n+ b: "y"\n', language.upper())
+
+
+def test_nothing_is_coloured_where_no_time_is_left() -> None:
+    assert "<span" not in highlighted(PROGRAM, "python", within_s=0.0)
+
+
 def test_what_takes_long_stays_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(code, "WITHIN_S", -1.0)
 
     assert "<span" not in highlighted(PROGRAM, "python")
 
 
-@pytest.mark.parametrize("language", ["html", "php", "javascript", "svg", "css", "jinja", "markdown", "diff", "ansi"])
+@pytest.mark.parametrize("language", ["html", "php", "javascript", "xml", "css", "python", "bash", "diff", "yaml"])
 def test_markup_in_code_is_escaped_in_every_language(language: str) -> None:
     hostile = "</span></code><script>alert(1)</script><img src=x onerror=alert(1)> \x00 {{7*7}}"
 
