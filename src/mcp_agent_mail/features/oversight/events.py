@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -111,9 +112,12 @@ class OversightEvents:
         return stream
 
     async def newest_id(self) -> str:
-        """Of the last event: a stream that goes on behind it tells of all that is committed from now on."""
+        """Of the last event: a stream that goes on behind it tells of all that is committed from now on. Where nothing
+        can be committed just now, there is nothing to miss.
+        """
         if not self._is_connected:
-            await self._connect()
+            with suppress(AgentMailError):
+                await self._connect()
         return self.id_of(self._last)
 
     async def _connect(self) -> None:
