@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from mcp_agent_mail.core.errors import AgentMailError, Busy
+from mcp_agent_mail.core.errors import AgentMailError, Busy, Unavailable
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.copy_changes import CopyChange, OversightChange
@@ -110,9 +111,12 @@ class OversightEvents:
         return stream
 
     async def newest_id(self) -> str:
-        """Of the last event: a stream that goes on behind it tells of all that is committed from now on."""
+        """Of the last event: a stream that goes on behind it tells of all that is committed from now on. Pages ask it:
+        they are shown also where nothing can be written.
+        """
         if not self._is_connected:
-            await self._connect()
+            with suppress(Unavailable):
+                await self._connect()
         return self.id_of(self._last)
 
     async def _connect(self) -> None:
