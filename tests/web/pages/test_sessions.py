@@ -91,6 +91,7 @@ async def test_signing_out_ends_the_session(visits: Visits) -> None:
 async def test_a_sign_in_that_the_server_cannot_write_is_its_own_fault_and_spends_no_link(visits: Visits) -> None:
     made = await visits.app.call("create_sign_in_link", visits.operator)
     link = made["path"].partition("link=")[2]
+    await visits.get("/mail")
 
     with full_disk(visits.app.store):
         failed = await sign_in(visits, link=link)

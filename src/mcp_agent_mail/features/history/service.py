@@ -23,7 +23,7 @@ from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_to_read
 from mcp_agent_mail.domain.messages import MessageHead, RecipientKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.history.past_inboxes import GIT_S, StorePlaces, WantsGit, read_past_inbox
+from mcp_agent_mail.features.history.past_inboxes import GIT_S, NeedsGit, StorePlaces, read_past_inbox
 from mcp_agent_mail.features.history.results import PastDays, PastInbox
 from mcp_agent_mail.features.history.untold import Untold, change_without, entry_without, find_untold
 from mcp_agent_mail.features.messaging.read import InboxListing, SeenMessage, read_inbox, read_message
@@ -155,7 +155,7 @@ class HistoryService:
 
         try:
             return await self._mail_looks.look(project.slug, lambda: read(with_git=False))
-        except WantsGit:
+        except NeedsGit:
             return await self.looks.look(str(self._places.archive(project)), lambda: read(with_git=True))
 
     async def raw_message(self, caller: Caller, project: Project, message_id: MessageId) -> bytes:
