@@ -11,7 +11,7 @@ from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.features.sharing import service as sharing
 from mcp_agent_mail.features.sharing.redaction import REDACTED
-from mcp_agent_mail.features.sharing.results import SharedAttachment, SharedMail
+from mcp_agent_mail.features.sharing.results import SharedAttachment, SharedContent, SharedMail
 from mcp_agent_mail.features.sharing.service import NothingToShare, ShareWish
 from tests.given_mail import GivenMail, all_text
 
@@ -152,7 +152,7 @@ def test_what_is_answered_is_named_only_where_it_is_given_too(given: GivenMail) 
     assert told == [[("Root", None), ("Answer", root.id)], [("Answer", None)]]
 
 
-def _content_of(given: GivenMail, content: bytes, media_type: str) -> sharing.SharedContent:
+def _content_of(given: GivenMail, content: bytes, media_type: str) -> SharedContent:
     given.send([given.red], attachments=[given.attachment(content, "file", media_type)])
     with given.service() as service:
         (message,) = service.collect(ShareWish(project_keys=[given.app.human_key])).projects[0].messages
