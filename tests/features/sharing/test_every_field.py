@@ -67,6 +67,7 @@ def test_a_secret_in_any_field_of_mail_and_agents_is_taken_out(given: GivenMail,
 
     (shown,) = mail.projects[0].messages
     told = [shown.sender, *shown.to, *shown.cc, shown.subject, shown.thread, shown.topic, shown.attachments[0].name]
+    assert len(mail.projects[0].agents) == 3
     for agent in mail.projects[0].agents:
         told += [agent.name, agent.program, agent.model, agent.task]
     assert [one for one in told if one is None or REDACTED not in one] == []
