@@ -67,7 +67,7 @@ async def test_a_page_says_behind_which_event_it_was_made(tmp_path: Path) -> Non
 
 
 async def test_silence_is_no_silence_to_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(vars(EventStream.pages)["__kwdefaults__"], "silence_s", 0.05)
+    monkeypatch.setattr(EventStream.pages, "__kwdefaults__", {"silence_s": 0.05})
     async with serving(tmp_path) as served, served.client.stream("GET", EVENTS) as answer:
         assert await _until(_lines(answer), "event: beat")
 
