@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,15 @@ def test_a_manifest_of_more_parts_than_any_bundle_has_is_not_read_whole(
         read_manifest(tmp_path)
 
     assert isinstance(refused.value.__cause__, TooManyParts)
+
+
+@pytest.mark.parametrize(("files", "is_read"), [(3, True), (4, False)])
+def test_a_bundle_has_so_many_files_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int, is_read: bool
+) -> None:
+    monkeypatch.setattr(manifests, "MOST_FILES", 3)
+    made = BundleManifest(preset=SharedPreset.STRICT, files={f"{number}.html": _X for number in range(files)})
+    (tmp_path / MANIFEST).write_bytes(made.to_bytes())
+
+    with nullcontext() if is_read else pytest.raises(UnfitManifest):
+        assert read_manifest(tmp_path)[0] == made

@@ -13,8 +13,9 @@ import httpx
 import pytest
 
 from mcp_agent_mail.bootstrap import wiring
+from mcp_agent_mail.core.clock import SECOND
 from mcp_agent_mail.domain.staleness import StalenessRules
-from mcp_agent_mail.store.transaction import View
+from mcp_agent_mail.store.transaction import Tx, View
 from mcp_agent_mail.web.cookies import FORM_COOKIE, SESSION_COOKIE
 from mcp_agent_mail.web.forms import form_token
 from mcp_agent_mail.web.routes import MOVED, ROUTES
@@ -55,6 +56,7 @@ QUERIES: Mapping[str, str] = {
 FIELDS: Mapping[str, Mapping[str, str]] = {
     SIGN_IN: {"token": OPERATOR_TOKEN},
     SIGN_OUT: {},
+    "/mail/reminders": {"project": "{project}"},
     "/mail/marks": {"act": "read", "message": "{message}"},
     "/mail/{project}/message/{message}/reply": {"body_md": "Yes.", "act": "send", "idempotency_key": "reply-1"},
     "/mail/{project}/overseer/compose": {
@@ -134,6 +136,8 @@ async def _live_in(served: ServedPages) -> tuple[dict[str, str], str]:
     await served.call("set_contact_policy", project_key=APP, agent_name="QuietFox", policy="contacts_only")
     shown = await _send(served, to=["Human", "RedStone"], attachment_paths=["data:text/plain;base64,YWJj"])
     held = await _send(served, to=["QuietFox"])
+    await _send(served, to=["RedStone"], ack_required=True)
+    await served.store.write(_age)
     lease = await served.call("file_reservation_paths", project_key=APP, agent_name="BlueLake", paths=["a.py"])
     await served.archive()
     keys = {
@@ -148,6 +152,11 @@ async def _live_in(served: ServedPages) -> tuple[dict[str, str], str]:
         "second": str(siblings[1]["id"]),
     }
     return keys, agents["RedStone"]["registration_token"]
+
+
+def _age(tx: Tx) -> None:
+    """All mail that is there was delivered a week ago."""
+    tx.agents._connection.execute("UPDATE recipients SET delivered_ts = delivered_ts - ?", (604_800 * SECOND,))
 
 
 async def _send(served: ServedPages, **arguments: object) -> int:
