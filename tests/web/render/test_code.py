@@ -3,6 +3,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from pygments.lexer import Lexer
@@ -81,3 +82,25 @@ def test_what_a_lexer_would_lose_is_shown_plain(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(code, "get_lexer_by_name", lambda _: LosingLexer())
 
     assert str(highlighted("<b>bold</b>", "python")) == "&lt;b&gt;bold&lt;/b&gt;"
+
+
+def test_the_bounds_are_these_and_the_last_character_within_is_coloured(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (HIGHLIGHTED_CHARACTERS, code.WITHIN_S) == (102_400, 0.2)
+    monkeypatch.setattr(code, "HIGHLIGHTED_CHARACTERS", len(PROGRAM))
+
+    assert "<span" in highlighted(PROGRAM, "python")
+    assert "<span" not in highlighted(PROGRAM + "\n", "python")
+
+
+def test_the_time_is_looked_at_in_the_midst_of_the_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def later() -> float:
+        """A tenth of a second passes each time."""
+        asked.append(1)
+        return len(asked) / 10
+
+    monkeypatch.setattr(code, "time", SimpleNamespace(monotonic=later))
+
+    assert "<span" not in highlighted("x = 1\n" * 1_000, "python")
+    assert len(asked) == 4
