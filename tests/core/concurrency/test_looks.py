@@ -17,7 +17,7 @@ from mcp_agent_mail.core.concurrency.looks import (
     DirectorySilent,
     Looks,
     LooksClosed,
-    NoAnswer,
+    LookSilent,
     TooManyLooks,
 )
 
@@ -352,7 +352,7 @@ async def test_the_end_waits_for_no_thread(dead: Dead) -> None:
     dead.mend()
 
 
-class GitGaveUp(NoAnswer):
+class GitGaveUp(LookSilent):
     """As whoever runs a program with a limit of its own."""
 
 

@@ -312,26 +312,12 @@ async def test_a_locked_server_shows_nobody_anything(tmp_path: Path) -> None:
     assert opened.status_code == 200
 
 
-async def test_an_answer_of_any_kind_says_what_a_browser_must_know(served: ServedPages) -> None:
+async def test_what_is_refused_before_a_page_says_what_a_browser_must_know_too(served: ServedPages) -> None:
     browser = served.browser()
-    page = await browser.get("/mail")
-    answers = {
-        "page": page,
-        "moved": await browser.get("/"),
-        "missing": await browser.get("/mail/none/message/1"),
-        "no page": await browser.get("/mail/a/b/c/d"),
-        "unfit": await browser.get("/mail?box=spam"),
-        "no method": await browser.client.delete("/mail"),
-        "sign in": await browser.get(SIGN_IN),
-        "refused": await browser.post(SIGN_OUT, {}),
-        "another host": await browser.get("/mail", host="evil.example"),
-        "too large": await browser.post(SIGN_IN, {"csrf": "x" * (5 * 1024 * 1024)}),
-        "head": await browser.client.head("/mail"),
-    }
+    too_large = {"csrf": "x" * (5 * 1024 * 1024)}
 
-    for what, answer in answers.items():
-        told = {name: answer.headers.get(name) for name, _ in PAGE_HEADERS}
-        assert told == dict(PAGE_HEADERS), (what, answer.status_code)
+    for answer in (await browser.get("/mail", host="evil.example"), await browser.post(SIGN_IN, too_large)):
+        assert {name: answer.headers.get(name) for name, _ in PAGE_HEADERS} == dict(PAGE_HEADERS), answer.status_code
 
 
 async def test_assets_are_kept_for_good_and_none_has_another_digest(served: ServedPages) -> None:

@@ -25,7 +25,7 @@ from mcp_agent_mail.domain.messages import MessageHead, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.history.past_inboxes import GIT_S, NeedsGit, StorePlaces, read_past_inbox
 from mcp_agent_mail.features.history.results import PastDays, PastInbox
-from mcp_agent_mail.features.history.untold import Untold, change_without, entry_without, find_untold
+from mcp_agent_mail.features.history.untold_lines import Untold, change_without, entry_without, find_untold
 from mcp_agent_mail.features.messaging.read import InboxListing, SeenMessage, read_inbox, read_message
 from mcp_agent_mail.features.messaging.requests import InboxRequest, MessageRequest
 from mcp_agent_mail.features.messaging.visibility import open_inbox

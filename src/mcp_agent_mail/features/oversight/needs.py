@@ -29,7 +29,7 @@ LATE_COPIES_LOOKED_AT = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OverdueMessage:
+class OverdueMail:
     """`late` of the `asked` agents have not acknowledged it in time, the longest since `since_ts`. The first of them
     are `names`; `projects` are the slugs of theirs.
     """
@@ -65,7 +65,7 @@ class Needs:
     has_more_owed: bool
     questions: Sequence[ContactQuestion]
     next_request: int | None
-    late: Sequence[OverdueMessage]
+    late: Sequence[OverdueMail]
     next_delivery: int | None
     now: Micros
 
@@ -125,7 +125,7 @@ class _Late:
             self.names.append(copy.agent_name)
 
 
-def _late(view: View, until: Micros, after: int) -> tuple[list[OverdueMessage], int | None]:
+def _late(view: View, until: Micros, after: int) -> tuple[list[OverdueMail], int | None]:
     """The copies of a message lie beside each other, but for those that were held."""
     found: dict[MessageId, _Late] = {}
     last, looked_at, following = after, 0, None
@@ -142,11 +142,11 @@ def _late(view: View, until: Micros, after: int) -> tuple[list[OverdueMessage], 
     return [one for pair in found.items() if (one := _overdue_message(view, *pair, until)) is not None], following
 
 
-def _overdue_message(view: View, message_id: MessageId, late: _Late, until: Micros) -> OverdueMessage | None:
+def _overdue_message(view: View, message_id: MessageId, late: _Late, until: Micros) -> OverdueMail | None:
     if (head := view.messages.find_head(message_id)) is None:
         return None
     asked = view.overdue.asked(message_id, until)
-    return OverdueMessage(
+    return OverdueMail(
         head=head,
         names=late.names,
         projects=list(late.projects),

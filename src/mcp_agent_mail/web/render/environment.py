@@ -13,7 +13,7 @@ from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.web import addresses
 from mcp_agent_mail.web.assets import asset_set
 from mcp_agent_mail.web.render import words
-from mcp_agent_mail.web.render.bounds import one_page
+from mcp_agent_mail.web.render.body_work import one_page
 from mcp_agent_mail.web.render.figure_lines import area
 from mcp_agent_mail.web.render.graph_lines import graph_drawing
 from mcp_agent_mail.web.render.markdown import body_html

@@ -16,9 +16,9 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
 from mcp_agent_mail.core.escaping import visible
-from mcp_agent_mail.web.render.bounds import TooMuchWork, Work, bound, env_of, work_of
+from mcp_agent_mail.web.render.body_work import TooMuchWork, Work, bound, env_of, work_of
 from mcp_agent_mail.web.render.code import LANGUAGE_CLASS, TOKEN_CLASSES, highlighted
-from mcp_agent_mail.web.render.tasks import BOX, DONE, TO_DO, add_tasks
+from mcp_agent_mail.web.render.task_marks import BOX, DONE, TO_DO, add_tasks
 
 if TYPE_CHECKING:
     from markdown_it.renderer import RendererHTML

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.features.oversight.contact_questions import ContactQuestion
-from mcp_agent_mail.features.oversight.needs import Needs, OverdueMessage
+from mcp_agent_mail.features.oversight.needs import Needs, OverdueMail
 from mcp_agent_mail.web.addresses import HOME, with_query
 from mcp_agent_mail.web.views.contacts import ContactView, contact_view
 from mcp_agent_mail.web.views.mail import MailList, person_row
@@ -21,7 +21,7 @@ class NeedsView:
     owed: MailList
     questions: Sequence[tuple[ContactQuestion, ContactView]]
     more_questions: str | None
-    late: Sequence[OverdueMessage]
+    late: Sequence[OverdueMail]
     more_late: str | None
     late_projects: Sequence[str]
 

@@ -46,6 +46,7 @@ def entry_without(entry: HistoryEntry, untold: Untold) -> HistoryEntry:
 
 
 def change_without(change: CommitChange, untold: Untold) -> CommitChange:
+    """The same without what its lines tell of mail that is in `untold`."""
     hexsha = change.entry.hexsha
     if hexsha not in untold:
         return change

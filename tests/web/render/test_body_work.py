@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.web.render import bounds
-from mcp_agent_mail.web.render.bounds import MOST_BESIDES, MOST_STEPS, WIDENING, TooMuchWork, Work, one_page
+from mcp_agent_mail.web.render import body_work
+from mcp_agent_mail.web.render.body_work import MOST_BESIDES, MOST_STEPS, WIDENING, TooMuchWork, Work, one_page
 from mcp_agent_mail.web.render.markdown import body_html, rendered
 
 SIZE = 64 * 1024
@@ -96,13 +96,13 @@ def test_work_ends_by_steps_by_characters_and_by_time(monkeypatch: pytest.Monkey
     work.write(WIDENING * 10 + MOST_BESIDES)
     with pytest.raises(TooMuchWork):
         work.write(1)
-    monkeypatch.setattr(bounds, "WITHIN_S", -1.0)
+    monkeypatch.setattr(body_work, "WITHIN_S", -1.0)
     with pytest.raises(TooMuchWork):
         Work(0).spend(1)
 
 
 def test_the_bodies_of_a_page_have_their_time_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "PAGE_WITHIN_S", 0.0)
+    monkeypatch.setattr(body_work, "PAGE_WITHIN_S", 0.0)
     with one_page():
         of_a_page = body_html("*a*")
 

@@ -8,7 +8,7 @@ import pytest
 
 from mcp_agent_mail.archive.history import HistoryEntry
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.features.history.untold import Untold, entry_without
+from mcp_agent_mail.features.history.untold_lines import Untold, entry_without
 from tests.server.pages.browsers import ServedPages, serve_pages
 
 KEY = "/code/app"

@@ -57,6 +57,7 @@ class Work:
         self._ends = ends if page_ends is None else min(ends, page_ends)
 
     def spend(self, steps: int) -> None:
+        """Raise TooMuchWork beyond MOST_STEPS, or the time that the body or its page has."""
         self.steps += steps
         if self.steps >= self._clock_at:
             self._clock_at = self.steps + _CLOCK_EVERY
@@ -102,7 +103,7 @@ def bound(parser: MarkdownIt) -> None:
     parser.inline.ruler.before("text", "bound", _look_at_place)
     parser.core.ruler.at("block", _block)
     parser.core.ruler.at("inline", _inline)
-    parser.helpers = _Helpers  # type: ignore[assignment]  # rules look them up there
+    parser.helpers = _LinkScan  # type: ignore[assignment]  # rules look them up there
 
 
 def _look_at_line(state: StateBlock, _start: int, _end: int, _silent: bool) -> bool:
@@ -140,7 +141,7 @@ def _inline(state: StateCore) -> None:
             state.md.inline.parse(token.content, state.md, state.env, token.children)
 
 
-class _Helpers:
+class _LinkScan:
     """The library's, but that the one which looks ahead, from every bracket anew, is counted."""
 
     parseLinkDestination: Final = staticmethod(helpers.parseLinkDestination)  # noqa: N815  # the library's names
