@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from math import ceil
 
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import Clock
@@ -14,7 +15,7 @@ from mcp_agent_mail.web.addresses import API, HOME, SIGN_IN, own_path, with_quer
 from mcp_agent_mail.web.context import PageContext, rendered
 from mcp_agent_mail.web.forms import require_own_form, require_own_source
 from mcp_agent_mail.web.headers import PAGE_HEADERS
-from mcp_agent_mail.web.refusals import status_of
+from mcp_agent_mail.web.refusals import as_told, in_time, status_of
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, redirect
 from mcp_agent_mail.web.routes import FORM_BYTES, MOVED, ROUTES, PageRoute, find_route
 from mcp_agent_mail.web.shapes import json_answer
@@ -113,10 +114,11 @@ class WebApp:
         return replace(answer, headers=_with_defaults(answer.headers))
 
     async def _refusal(self, request: PageRequest, error: AgentMailError) -> PageAnswer:
-        answer = await self._error_page(request, status_of(error), error.message, error.hint)
+        told = as_told(error)
+        answer = await self._error_page(request, status_of(error), told.message, told.hint)
         retry_after_s = error.data.get("retry_after_s")
         if isinstance(retry_after_s, (int, float)):
-            answer = replace(answer, headers=(*answer.headers, ("retry-after", str(max(1, round(retry_after_s))))))
+            answer = replace(answer, headers=(*answer.headers, ("retry-after", str(max(1, ceil(retry_after_s))))))
         return answer
 
     async def refused(self, request: PageRequest, status: int, detail: str, retry_after_s: float | None) -> PageAnswer:
@@ -125,7 +127,7 @@ class WebApp:
         if status == 401:
             hint = "Run `am web` on the server's machine, or paste a token that opens this server."
         elif retry_after_s is not None:
-            hint = f"Try again in {max(1, round(retry_after_s))} s."
+            hint = f"Try again in {in_time(retry_after_s)}."
         answer = await self._error_page(request, status, detail if status != 401 else "These pages are locked.", hint)
         return replace(answer, headers=_with_defaults(answer.headers))
 

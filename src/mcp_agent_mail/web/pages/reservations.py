@@ -17,6 +17,7 @@ from mcp_agent_mail.features.reservations.staleness import Assessment
 from mcp_agent_mail.web.addresses import project_url, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.page_numbers import page_number
+from mcp_agent_mail.web.refusals import as_told
 from mcp_agent_mail.web.request import PageAnswer, redirect
 from mcp_agent_mail.web.views.reservations import lease_view, path_tree
 
@@ -126,6 +127,6 @@ async def release(page: PageContext) -> PageAnswer:
     try:
         await page.host.run_tool("force_release_file_reservation", arguments)
     except AgentMailError as refused:
-        return await _reservation(page, refused, status=409)
+        return await _reservation(page, as_told(refused), status=409)
     own = project_url(project.slug, "file_reservations")
     return redirect(with_query(own, {"released": found.lease.id}))

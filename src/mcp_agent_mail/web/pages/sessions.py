@@ -10,6 +10,7 @@ from mcp_agent_mail.web.addresses import HOME, SIGN_IN, own_path
 from mcp_agent_mail.web.context import PageContext, rendered
 from mcp_agent_mail.web.cookies import FORM_COOKIE, SESSION_COOKIE, forget_cookie, set_cookie
 from mcp_agent_mail.web.forms import form_token
+from mcp_agent_mail.web.refusals import as_told
 from mcp_agent_mail.web.request import PageAnswer, redirect
 
 MAX_TOKEN = 8_192
@@ -44,7 +45,7 @@ async def sign_in(page: PageContext) -> PageAnswer:
     try:
         opened = await _opened(page)
     except AgentMailError as refused:
-        return await _form(page, refused, status=403)
+        return await _form(page, as_told(refused), status=403)
     request = page.request
     session = set_cookie(request, SESSION_COOKIE, opened.secret, path=HOME)
     spent = forget_cookie(request, FORM_COOKIE, path=SIGN_IN)
