@@ -146,7 +146,10 @@ class SearchScope:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
     """`participant_id`: sent or got by this agent; a blind copy counts as got when `with_blind`, or for its sender.
-    `among`: at most 200 messages. `senders`, `topic`, `importance` and `among` are for several projects too.
+    `among`: at most 200 messages. `begin_ts` and `end_ts` are between which times it was sent, the first one in.
+    `recipients`: got by one of them; a blind copy counts when `with_blind`.
+
+    All but `participant_id`, `sender_id` and `since_ts` are for several projects too.
     """
 
     participant_id: AgentId | None = None
@@ -158,6 +161,9 @@ class Filters:
     senders: tuple[AgentId, ...] | None = None
     topic: str | None = None
     among: tuple[MessageId, ...] | None = None
+    recipients: tuple[AgentId, ...] | None = None
+    begin_ts: Micros | None = None
+    end_ts: Micros | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

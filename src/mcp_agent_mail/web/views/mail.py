@@ -9,6 +9,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.messages import Addressee, MessageHead, attachments_of
+from mcp_agent_mail.domain.search.query import Phrase
 from mcp_agent_mail.features.oversight.service import OversightMail
 
 SHOWN_ADDRESSEES = 3
@@ -20,6 +21,7 @@ class MailRow:
     """A message as a row. `addressed` are the first of those it is to, `more` the number of the others.
 
     `is_unread` and `owes_ack` are the person's own, who is `Human`; None where it did not come to one.
+    `snippet` is of what a search found, whose `phrases` are marked.
     """
 
     id: MessageId
@@ -40,6 +42,8 @@ class MailRow:
     owes_ack: bool | None = None
     reason: str = ""
     states: Sequence[str] = ()
+    snippet: str = ""
+    phrases: Sequence[Phrase] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
