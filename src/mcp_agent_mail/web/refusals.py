@@ -26,6 +26,7 @@ from mcp_agent_mail.core.errors import (
     RecipientNotFound,
     RecipientRetired,
     Unavailable,
+    in_sentences,
     listed,
 )
 from mcp_agent_mail.domain.addresses import UnreadableAddress
@@ -64,10 +65,10 @@ _NEXT: tuple[tuple[type[AgentMailError], str], ...] = (
     (NobodyAddressed, "Write a name in To, or choose every active agent below it."),
     (BroadcastNamesRecipients, "Empty To, or take the mark off every active agent."),
     (TooManyRecipients, "Choose every active agent instead, or send it in several messages."),
-    (RecipientRetired, "Take it out of To: it reads no mail any more. Nothing was sent."),
-    (ContactRequired, "Its mail is for its contacts: approve one on the page Contacts. Nothing was sent."),
-    (ContactBlocked, "Only the recipient can change that: take it out of To. Nothing was sent."),
-    (QuotaExceeded, "Wait until some of it is read, or take it out of To. Nothing was sent."),
+    (RecipientRetired, "Take it out of To: it reads no mail any more."),
+    (ContactRequired, "Its mail is for its contacts: approve one on the page Contacts."),
+    (ContactBlocked, "Only the recipient can change that: take it out of To."),
+    (QuotaExceeded, "Wait until some of it is read, or take it out of To."),
     (ThreadMismatch, "Empty the field Thread: an answer joins the thread of what it answers."),
     (ReservedThread, "Use another name, like task-12: those of digits alone are the server's."),
     (UnfitThread, "Use a name like TKT-123: letters, digits, dots and dashes."),
@@ -83,7 +84,19 @@ _NEXT: tuple[tuple[type[AgentMailError], str], ...] = (
 )
 """The next step where a rule's own is for tools, by the kind that fits first."""
 
-_REWORDED = (UnknownProject, UnknownMessage, UnknownThread, UnknownAgent, RecipientNotFound, UnreadableAddress)
+_REWORDED = (
+    UnknownProject,
+    UnknownMessage,
+    UnknownThread,
+    UnknownAgent,
+    UnknownAttachment,
+    RecipientNotFound,
+    UnreadableAddress,
+    BroadcastNamesRecipients,
+    BodyTooLong,
+    UnfitThread,
+    ReservedThread,
+)
 """Of these, what the rule says next is for tools, even where it names none."""
 
 _FACTS: tuple[tuple[type[AgentMailError], str], ...] = (
@@ -98,8 +111,11 @@ _OF_TO = (RecipientNotFound, RecipientRetired, ContactRequired, ContactBlocked, 
 _ARGUMENT = r"\w\s?=\s?[\w\[\"'{]|resource://|\btools?\b"
 _FACT_OF_TOOLS = re.compile(_ARGUMENT)
 _HINT_OF_TOOLS = re.compile(
-    rf"{_ARGUMENT}|(?<![/\w])[a-z]+(?:_[a-z]+)+\b|[Cc]all again|\b(?:[Aa]ct as|register|registered|registration)\b"
+    rf"{_ARGUMENT}|(?<![/\w])[a-z]+(?:_[a-z]+)+\b|[Cc]all again|^Send\b|runs `am`|\b(?:[Aa]ct as|register|registered|registration)\b"
 )
+_ARGUMENT_NAME = re.compile(r"[a-z]+(?:_[a-z]+)+")
+_QUOTED = re.compile(r"'[^']*'")
+_WAIT = re.compile(r"\bagain in \d|^Wait\b")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _MINUTE_S = 60
 _LONG_S = 120
@@ -138,6 +154,8 @@ def _fact(error: AgentMailError) -> str:
     name, separator, rest = error.message.partition(" ")
     if separator and name in _FIELDS and name == error.data.get("parameter"):
         return f"{_FIELDS[name]} {rest}"
+    if separator and _ARGUMENT_NAME.fullmatch(name):
+        return f"The {name.replace('_', ' ')} {rest}"
     kept = _without(_FACT_OF_TOOLS, error.message)
     return kept or "That cannot be done from here."
 
@@ -146,7 +164,8 @@ def _next_step(error: AgentMailError) -> str:
     wait_s = error.data.get("retry_after_s")
     if isinstance(wait_s, (int, float)):
         holder = error.data.get("holder")
-        return f"{f'Write to {holder}, or try' if holder else 'Try'} again in {in_time(wait_s)}."
+        wait = f"{f'Write to {holder}, or try' if holder else 'Try'} again in {in_time(wait_s)}."
+        return in_sentences(_without(_WAIT, _without(_HINT_OF_TOOLS, error.hint)), wait)
     if isinstance(error, UnfitSubject) and "max_length" not in error.data:
         return "Write one of signs that can be seen."
     near = error.data.get("nearest") or error.data.get("did_you_mean")
@@ -156,5 +175,5 @@ def _next_step(error: AgentMailError) -> str:
 
 
 def _without(unfit: re.Pattern[str], text: str) -> str:
-    """The sentences that are no such."""
-    return " ".join(one for one in _SENTENCE.split(text.strip()) if one and not unfit.search(one))
+    """The sentences that are no such; what they quote is somebody's own."""
+    return " ".join(one for one in _SENTENCE.split(text.strip()) if one and not unfit.search(_QUOTED.sub("", one)))

@@ -38,8 +38,9 @@ async def _search(page: PageContext, project: Project | None) -> PageAnswer:
     try:
         terms = read_terms(written, page.now)
         require_own(page, terms)
-        if project is None and not terms.words and written:
-            return redirect(with_query(HOME, {"q": written}))
+        if not terms.words and written:
+            alone = written if project is None else f"{written} project:{project.slug}"
+            return redirect(with_query(HOME, {"q": alone}))
         if terms.words:
             oversight = page.services.pages.oversight
             named = project
