@@ -111,7 +111,8 @@ _OF_TO = (RecipientNotFound, RecipientRetired, ContactRequired, ContactBlocked, 
 _ARGUMENT = r"\w\s?=\s?[\w\[\"'{]|resource://|\btools?\b"
 _FACT_OF_TOOLS = re.compile(_ARGUMENT)
 _HINT_OF_TOOLS = re.compile(
-    rf"{_ARGUMENT}|(?<![/\w])[a-z]+(?:_[a-z]+)+\b|[Cc]all again|^Send\b|runs `am`|\b(?:[Aa]ct as|register|registered|registration)\b"
+    rf"{_ARGUMENT}|(?<![/\w])[a-z]+(?:_[a-z]+)+\b|[Cc]all again|^Send\b|runs `am`"
+    r"|\b(?:[Aa]ct as|register|registered|registration)\b"
 )
 _ARGUMENT_NAME = re.compile(r"[a-z]+(?:_[a-z]+)+")
 _QUOTED = re.compile(r"'[^']*'")
