@@ -66,7 +66,7 @@ def mail_row(
     empty where the page alone knows it.
     """
     names = [shown_name(one.name, one.project_id, one.project_slug, head.project_id) for one in addressees]
-    states = sorted({one.state for one in addressees if one.state != "delivered"})
+    states = sorted({_state(one) for one in addressees if one.state != "delivered"})
     return MailRow(
         id=head.id,
         project=head.project_slug,
@@ -87,6 +87,11 @@ def mail_row(
         reason=reason,
         states=states,
     )
+
+
+def _state(one: Addressee) -> str:
+    """What a later message replaced has left the inbox as what is withdrawn has, and is no slip of its sender."""
+    return "superseded" if one.state == "withdrawn" and one.is_superseded else one.state
 
 
 def mail_rows(found: OversightMail) -> list[MailRow]:
