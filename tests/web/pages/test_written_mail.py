@@ -332,3 +332,13 @@ async def test_the_field_that_is_refused_is_marked(person: Person) -> None:
         )
         assert (answer.status_code, marked, answer.text.count(" autofocus")) == (400, [field], 1), field
     assert await person.inbox("GreenHill") == []
+
+
+async def test_where_one_writes_is_where_the_newest_mail_is_from_unless_the_page_is_a_projects(person: Person) -> None:
+    shop, bills = await person.slug(SHOP), await person.slug(BILLS)
+    await person.app.call("ensure_project", human_key="/code/empty")
+
+    for sender, project, slug in (("BlueLake", SHOP, shop), ("TealRiver", BILLS, bills)):
+        await person.write(sender, "Human", project=project)
+        assert f'href="/mail/{slug}/overseer/compose" data-compose' in (await person.get("/mail")).text
+    assert f'href="/mail/{shop}/overseer/compose" data-compose' in (await person.get(f"/mail/{shop}/agents")).text

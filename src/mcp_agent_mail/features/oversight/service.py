@@ -28,6 +28,8 @@ from mcp_agent_mail.store.mail.messages import MailCommit
 from mcp_agent_mail.store.mail.overdue_acks import OverdueCopy
 from mcp_agent_mail.store.transaction import View
 
+_LOOKED_AT = 10
+"""So many of the newest messages are looked at for a project that takes more."""
 MOST_NEEDS = 100
 """Of each kind of thing that waits for a person."""
 
@@ -186,6 +188,16 @@ class OversightService:
     async def projects(self, *, limit: int) -> Sequence[Project]:
         """Those that are not set aside, the newest first: who may see that they exist is anybody who may come in."""
         return await self._store.read(lambda view: view.projects.newest(limit))
+
+    async def newest_place(self) -> str | None:
+        """The slug of the project that the newest mail of an agent or a person is from; None where there is none."""
+
+        def look(view: View) -> str | None:
+            newest = view.all_mail.page(MailQuery(limit=_LOOKED_AT, with_closed=True)).heads
+            found = (view.projects.find(head.project_id) for head in newest)
+            return next((one.slug for one in found if one is not None and not one.is_archived), None)
+
+        return await self._store.read(look)
 
     async def beside(self, message_id: MessageId, project: Project, thread_id: str | None) -> Beside:
         """What stands beside a message that the caller was found to see from `project`."""

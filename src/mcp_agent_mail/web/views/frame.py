@@ -25,7 +25,8 @@ class PageLink:
 class Frame:
     """`session` is shown as one that is signed in; without one only reading is offered. `path` is the page's own, with
     its query, to come back to. `section` is where in the navigation it stands, `project` whose page it is. `names` are
-    those of projects by their slugs: of the one whose page it is, and of the newest.
+    those of projects by their slugs: of the one whose page it is, and of the newest. `writing` is the project in whose
+    name a letter begins: the page's own, else that of the newest mail.
     """
 
     title: str
@@ -38,6 +39,7 @@ class Frame:
     now: Micros
     names: Mapping[str, str]
     project: str | None = None
+    writing: str | None = None
     secret: str | None = field(default=None, repr=False)
 
     @property
