@@ -70,7 +70,7 @@ class OversightMail:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PersonMail:
+class HumanSlice:
     """Mail to `Human`. `next_before`: where the next page begins; None where nothing older is left."""
 
     mail: Sequence[HumanMail]
@@ -149,21 +149,21 @@ class OversightService:
 
         return await self._store.read(look)
 
-    async def to_person(self, caller: Caller, wish: MailWish, *, owes_ack: bool = False) -> PersonMail:
+    async def to_person(self, caller: Caller, wish: MailWish, *, owes_ack: bool = False) -> HumanSlice:
         """Mail to `Human` that is unread, or whose acknowledgement is owed, newest first; for the operator. A page may
         be short, or empty, with more behind it.
         """
         require_operator(caller)
         below = MessageId(MOST_NUMBER if wish.before is None else wish.before)
 
-        def look(view: View) -> PersonMail:
+        def look(view: View) -> HumanSlice:
             project = None if wish.project_key is None else meant_project(view, wish.project_key)
             walked = view.all_mail.owed_by_person if owes_ack else view.all_mail.unread_by_person
             found = walked(wish.limit + 1, below)
             shown = found[: wish.limit]
             addressees = view.messages.addressees([one.head.id for one in shown]) if wish.recipient else {}
             kept = [one for one in shown if _passes(one.head, addressees.get(one.head.id, ()), wish, project)]
-            return PersonMail(mail=kept, next_before=shown[-1].head.id if len(found) > wish.limit else None)
+            return HumanSlice(mail=kept, next_before=shown[-1].head.id if len(found) > wish.limit else None)
 
         return await self._store.read(look)
 
@@ -241,16 +241,23 @@ class OversightService:
 
 def _passes(head: MessageHead, addressees: Sequence[Addressee], wish: MailWish, project: Project | None) -> bool:
     """By what a page of the person's own mail is filtered with, which is short by itself."""
-    to, root = wish.recipient, None if wish.thread_id is None else root_of_thread(wish.thread_id)
+    root = None if wish.thread_id is None else root_of_thread(wish.thread_id)
+    is_in_place = (project is None or head.project_id == project.id) and (
+        wish.thread_id is None or head.thread_id == wish.thread_id or head.id == root
+    )
+    is_in_time = (wish.begin_ts is None or head.created_ts >= wish.begin_ts) and (
+        wish.end_ts is None or head.created_ts < wish.end_ts
+    )
+    return is_in_place and is_in_time and _is_such(head, addressees, wish)
+
+
+def _is_such(head: MessageHead, addressees: Sequence[Addressee], wish: MailWish) -> bool:
+    to = wish.recipient
     return (
         (wish.sender is None or head.sender_name.casefold() == wish.sender.casefold())
         and (to is None or any(one.name.casefold() == to.casefold() for one in addressees))
-        and (project is None or head.project_id == project.id)
-        and (wish.thread_id is None or head.thread_id == wish.thread_id or head.id == root)
         and (wish.importance is None or head.importance == wish.importance)
         and (wish.topic is None or topic_key(head.topic or "") == topic_key(wish.topic))
-        and (wish.begin_ts is None or head.created_ts >= wish.begin_ts)
-        and (wish.end_ts is None or head.created_ts < wish.end_ts)
     )
 
 

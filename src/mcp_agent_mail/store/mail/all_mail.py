@@ -5,7 +5,6 @@ Each page walks an index from its newest end, and looks back no further than REA
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -27,12 +26,12 @@ _IS_OPEN = """EXISTS (
 _IS_DELIVERED = "EXISTS (SELECT 1 FROM recipients r WHERE r.message_id = m.id AND r.delivery_seq IS NOT NULL)"
 _KEPT = """m.id < :before AND m.id >= :floor AND m.is_system = :is_system
 AND (:importance IS NULL OR m.importance = :importance)
-AND (:senders IS NULL OR m.sender_id IN (SELECT value FROM json_each(:senders)))
+AND (:senders IS NULL OR instr(:senders, ',' || m.sender_id || ',') > 0)
 AND m.created_ts >= :begin AND m.created_ts < :end
 AND (:thread IS NULL OR m.thread_id = :thread OR m.id = :root)
 AND (:recipients IS NULL OR EXISTS (
     SELECT 1 FROM recipients got WHERE got.message_id = m.id AND got.delivery_seq IS NOT NULL
-    AND (got.kind <> 'bcc' OR :with_closed) AND got.agent_id IN (SELECT value FROM json_each(:recipients))))"""
+    AND (got.kind <> 'bcc' OR :with_closed) AND instr(:recipients, ',' || got.agent_id || ',') > 0))"""
 _TOPIC = """(:topic_key IS NULL OR EXISTS (
     SELECT 1 FROM message_projects mt
     WHERE mt.project_id = m.project_id AND mt.message_id = m.id AND mt.topic_key = :topic_key))"""
@@ -69,11 +68,10 @@ WHERE thread_id = :thread AND message_id < :before AND message_id >= :floor
 UNION SELECT :root WHERE :root < :before AND :root >= :floor
 ORDER BY message_id DESC
 """
-_NUMBERS_OF_RECIPIENTS = """
-SELECT got.message_id FROM json_each(:recipients) one CROSS JOIN recipients got INDEXED BY recipients_inbox
-    ON got.agent_id = one.value AND got.delivery_seq IS NOT NULL
-WHERE got.message_id < :before AND got.message_id >= :floor
-ORDER BY got.message_id DESC
+_NUMBERS_OF_RECIPIENT = """
+SELECT message_id FROM recipients INDEXED BY recipients_inbox
+WHERE agent_id = :recipient AND delivery_seq IS NOT NULL AND message_id < :before AND message_id >= :floor
+ORDER BY message_id DESC
 """
 _AT_ONCE = 100
 _NUMBERS = tuple(f"number_{position}" for position in range(_AT_ONCE))
@@ -175,8 +173,8 @@ class AllMail:
             "is_system": query.is_system,
             "importance": query.importance,
             "topic_key": None if query.topic is None else topic_key(query.topic),
-            "senders": None if query.senders is None else json.dumps(sorted(query.senders)),
-            "recipients": None if query.recipients is None else json.dumps(sorted(query.recipients)),
+            "senders": _among(query.senders),
+            "recipients": _among(query.recipients),
             "thread": query.thread_id,
             "root": None if query.thread_id is None else root_of_thread(query.thread_id),
             "begin": -MOST_NUMBER if query.begin_ts is None else query.begin_ts,
@@ -198,7 +196,9 @@ class AllMail:
         elif query.topic is not None:
             return self._numbered(_NUMBERS_OF_TOPIC, query, asked)
         elif query.recipients is not None:
-            return self._numbered(_NUMBERS_OF_RECIPIENTS, query, asked)
+            parts = [
+                self._numbered(_NUMBERS_OF_RECIPIENT, query, {**asked, "recipient": one}) for one in query.recipients
+            ]
         else:
             return self._walked(_SYSTEM if query.is_system else _EVERYWHERE, asked)
         found = {head.id: head for part in parts for head in part}
@@ -268,6 +268,10 @@ class AllMail:
         """The copies of those messages that came to a `Human`, of whatever project, withdrawn ones too."""
         rows = (self._connection.execute(_COPIES, (one, MOST_COPIES)).fetchall() for one in message_ids)
         return [HumanCopy._make(row) for found in rows for row in found]
+
+
+def _among(agents: Collection[AgentId] | None) -> str | None:
+    return None if agents is None else f",{','.join(map(str, agents))},"
 
 
 def _passes(head: MessageHead, query: MailQuery) -> bool:

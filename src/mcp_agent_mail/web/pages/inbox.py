@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
+from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.domain.identity.names import SYSTEM
 from mcp_agent_mail.domain.projects import Project, UnknownProject
 from mcp_agent_mail.features.oversight.filter_resolution import AmbiguousProject
@@ -26,10 +26,6 @@ PAGE_SIZE = 50
 _TITLES = {"mail": "Mail", "needs": "Needs you", "log": "Log"}
 
 
-class UnknownBox(InvalidInput):
-    """No box is called so."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Listed:
     """What the list holds, and the rest of what its page says. `more` is where the next page begins."""
@@ -48,7 +44,7 @@ async def inbox(page: PageContext) -> PageAnswer:
     """
     box, written = page.request.asked("box", "mail"), page.request.asked("q")
     if box not in BOXES:
-        raise UnknownBox(f"There is no box {box!r:.50}.", hint=f"Choose one of {', '.join(BOXES)}.")
+        raise UnfitFilter(f"There is no box {box!r:.50}.", hint=f"Choose one of {', '.join(BOXES)}.")
     if box == "needs":
         return await _needs(page)
     try:

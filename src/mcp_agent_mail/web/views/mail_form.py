@@ -14,7 +14,7 @@ from mcp_agent_mail.web.request import PageRequest
 _BETWEEN_NAMES = re.compile(r"[,;\n]")
 
 
-class EmptyLetter(InvalidInput):
+class BodyMissing(InvalidInput):
     """A letter of the person's without a text."""
 
 
@@ -42,9 +42,9 @@ class MailFields:
         return [name for part in _BETWEEN_NAMES.split(self.to) if (name := part.strip())]
 
     def require_text(self) -> None:
-        """Raise EmptyLetter where nobody could see a sign in the text."""
+        """Raise BodyMissing where nobody could see a sign in the text."""
         if not any(sign.isprintable() and not sign.isspace() for sign in self.body_md):
-            raise EmptyLetter(
+            raise BodyMissing(
                 "The text is empty.",
                 hint="Write it, and press Send again: nothing was sent or acknowledged.",
                 data={"parameter": "body_md"},
