@@ -187,23 +187,27 @@ class AllMail:
         return MailSlice(heads, MessageId(floor) if floor > 1 else None)
 
     def _heads(self, query: MailQuery, asked: dict[str, Any]) -> list[MessageHead]:
-        if query.thread_id is not None:
-            parts = [self._numbered(_NUMBERS_OF_THREAD, query, asked)]
-        elif query.senders is not None:
-            parts = [self._walked(_OF_SENDER, {**asked, "sender": one}) for one in query.senders]
-        elif query.projects is not None:
-            parts = [self._walked(_OF_PROJECT, {**asked, "project": one}) for one in query.projects]
-        elif query.topic is not None:
-            return self._numbered(_NUMBERS_OF_TOPIC, query, asked)
-        elif query.recipients is not None:
-            parts = [
-                self._numbered(_NUMBERS_OF_RECIPIENT, query, {**asked, "recipient": one}) for one in query.recipients
-            ]
-        else:
+        parts = self._parts(query, asked)
+        if parts is None:
             return self._walked(_SYSTEM if query.is_system else _EVERYWHERE, asked)
         found = {head.id: head for part in parts for head in part}
         kept = [head for head in found.values() if _passes(head, query)]
         return nlargest(query.limit + 1, kept, key=lambda head: head.id)
+
+    def _parts(self, query: MailQuery, asked: dict[str, Any]) -> list[list[MessageHead]] | None:
+        """By the narrowest of the filters that have an index; None without any."""
+        if query.thread_id is not None:
+            return [self._numbered(_NUMBERS_OF_THREAD, query, asked)]
+        if query.senders is not None:
+            return [self._walked(_OF_SENDER, {**asked, "sender": one}) for one in query.senders]
+        if query.projects is not None:
+            return [self._walked(_OF_PROJECT, {**asked, "project": one}) for one in query.projects]
+        if query.topic is not None:
+            return [self._numbered(_NUMBERS_OF_TOPIC, query, asked)]
+        if query.recipients is not None:
+            to = [{**asked, "recipient": one} for one in query.recipients]
+            return [self._numbered(_NUMBERS_OF_RECIPIENT, query, one) for one in to]
+        return None
 
     def _numbered(self, sql: str, query: MailQuery, asked: dict[str, Any]) -> list[MessageHead]:
         """A message of several projects, or to several agents, stands with each of them, and counts once."""

@@ -157,7 +157,13 @@ async def time_travel(page: PageContext) -> PageAnswer:
             past = await page.services.pages.history.past_inbox(page.caller, project, agent, at=at, limit=PAST_MAIL)
     except (UnfitTime, UnknownAgent) as error:
         refused = as_told(error)
-    model = {"names": names, "agent": agent, "at": written, "past": past, "texts": {} if past is None else _texts(past)}
+    model: dict[str, object] = {
+        "names": names,
+        "agent": agent,
+        "at": written,
+        "past": past,
+        "texts": {} if past is None else _texts(past),
+    }
     model |= {"refused": refused, "faulty": "at" if isinstance(refused, UnfitTime) else "agent"}
     answer = await _shown(page, "time-travel", project, **model)
     return answer if refused is None else replace(answer, status=status_of(refused))
