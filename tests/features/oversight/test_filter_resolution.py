@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ async def test_a_project_is_found_by_slug_path_number_and_name(seeded: SeededSto
     assert home is not None
 
     for called in (home.slug, home.human_key, str(home.id), home.name, home.name.upper()):
-        found = await seeded.store.read(lambda view, key=called: meant_project(view, key))
+        found = await seeded.store.read(partial(meant_project, key=called))
         assert found == home, called
     with pytest.raises(UnknownProject):
         await seeded.store.read(lambda view: meant_project(view, "nothing"))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tests.web.acting import BEARER, SHOP, before_the_pages
 
@@ -11,8 +12,8 @@ async def test_mail_that_another_replaced_is_called_superseded_and_only_withdraw
     async with before_the_pages(tmp_path) as person:
         await person.sign_in()
         slug = await person.slug(SHOP)
-        sender = {"project_key": SHOP, "sender_name": "BlueLake"}
-        mail = {**sender, "to": ["GreenHill", "Human"], "subject": "Plan", "body_md": "b"}
+        sender: dict[str, Any] = {"project_key": SHOP, "sender_name": "BlueLake"}
+        mail: dict[str, Any] = {**sender, "to": ["GreenHill", "Human"], "subject": "Plan", "body_md": "b"}
         old, gone = [(await person.app.call("send_message", **mail))["deliveries"][0]["payload"]["id"] for _ in "ab"]
         await person.write("BlueLake", "GreenHill", supersedes=old)
         await person.app.call("mark_message_read", BEARER, project_key=SHOP, agent_name="Human", message_id=gone)
