@@ -28,17 +28,17 @@ NOUNS = frozenset(
  holder home hook http id idempotency identifier identitie identity image import inbox inboxe index inline inspection
  instrumentation integrity journal keeper kernel key kind ladder layout lease ledger lifespan likenes limit line link
  listener llm lock log logging look lookup mail mailbox maintenance manifest mark markdown marker mcp member message
- meta metric month mount name new note notice number openapi option outbox output owner ownership pace pack page param
- parameter part participant pas path pathspec pattern payload people place plan pop port preference preparation presence
- problem proces product profile progres project prompt proof protocol proxie proxy query queue ranking rate read reader
- readership receipt recipient record recording recovery redaction refinement refiner refresh refusal relocation repair
- report repository request reservation resolution resource response restore result retention rewrite role round route
- row rpc rule save saved schema scratch screen search segment sequence server service session set setting setup shape
- shim sibling signal signature silence size slot snapshot sort source space spool stalenes statu stemming step store
- story stream subscription successor summarie supervisor surrounding swap sweeper sync synonym syntax table target team
- term text thread token tool toon tracing transaction turn type typer undo upkeep upstream uri usage value verifier
- version visibility waiter watch webhook window wire wiring wishe withdrawal word work worker workflow workspace
- worktree writer
+ meta metric month mount name need new note notice number openapi option outbox output owner ownership pace pack page
+ param parameter part participant pas path pathspec pattern payload people place plan pop port preference preparation
+ presence problem proces product profile progres project prompt proof protocol proxie proxy query question queue
+ ranking rate read reader readership receipt recipient record recording recovery redaction refinement refiner refresh
+ refusal relocation reminder repair report repository request reservation resolution resource response restore result
+ retention rewrite role round route row rpc rule save saved schema scratch screen search segment sequence server
+ service session set setting setup shape shim sibling signal signature silence size slot snapshot sort source space
+ spool stalenes statu stemming step store story stream subscription successor summarie supervisor surrounding swap
+ sweeper sync synonym syntax table target team term text thread token tool toon tracing transaction turn type typer
+ undo upkeep upstream uri usage value verifier version visibility waiter watch webhook window wire wiring wishe
+ withdrawal word work worker workflow workspace worktree writer
     """.split()
 )
 """Without the `s` of several: what a module that holds things ends with. A gerund or an adjective says nothing of what

@@ -3,70 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page
 
-from tests.browser.chromium import Watched, open_chromium, sign_in_by, watched_page
-from tests.server.pages.browsers import ServedPages, serve_pages
+from tests.browser.chromium import watched_page
+from tests.browser.shop import Shop, leads_to, open_shop, type_keys
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
-
-APP = "/code/web-shop"
-
-
-class Shop:
-    """A project with a thread of three messages, and the operator's browser."""
-
-    def __init__(self, served: ServedPages, browser: Browser, slug: str, thread: list[int]) -> None:
-        self.served, self.browser, self.slug, self.thread = served, browser, slug, thread
-
-    async def context(self) -> BrowserContext:
-        return await self.browser.new_context(viewport={"width": 1440, "height": 900})
-
-    async def signed_in(self, context: BrowserContext) -> Watched:
-        watched = await watched_page(context, self.served.url)
-        await sign_in_by(watched, (await self.served.call("create_sign_in_link"))["path"])
-        return watched
-
-
-@asynccontextmanager
-async def _shop(folder: Path) -> AsyncIterator[Shop]:
-    async with serve_pages(folder, HTTP_RATE_LIMIT_ENABLED="false") as served, open_chromium() as browser:
-        slug = (await served.call("ensure_project", human_key=APP))["slug"]
-        for name in ("BlueLake", "RedStone"):
-            await served.call("register_agent", project_key=APP, name=name, program="p", model="m")
-        thread = []
-        for number in range(3):
-            sent = await served.call(
-                "send_message",
-                project_key=APP,
-                sender_name="BlueLake",
-                to=["RedStone"],
-                subject=f"Step {number}",
-                body_md="x\n\n" * 40,
-                thread_id="DB-14",
-            )
-            thread.append(sent["deliveries"][0]["payload"]["id"])
-        yield Shop(served, browser, slug, thread)
 
 
 @pytest.fixture
 async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
-    async with _shop(tmp_path) as opened:
+    async with open_shop(tmp_path) as opened:
         yield opened
-
-
-async def _type(page: Page, *keys: str) -> None:
-    for key in keys:
-        await page.keyboard.press(key)
-
-
-async def _leads(page: Page, origin: str, keys: tuple[str, ...], path: str) -> None:
-    await _type(page, *keys)
-    await page.wait_for_url(origin + path)
 
 
 async def test_g_and_a_letter_lead_to_pages_and_to_those_of_the_project(shop: Shop) -> None:
@@ -85,10 +35,10 @@ async def test_g_and_a_letter_lead_to_pages_and_to_those_of_the_project(shop: Sh
         (f"/mail/archive/network?project={shop.slug}", "r", f"{project}/file_reservations"),
     ):
         await watched.open(begin)
-        await _leads(watched.page, shop.served.url, ("g", letter), path)
+        await leads_to(watched.page, shop.served.url, ("g", letter), path)
 
     await watched.open("/mail")
-    await _leads(watched.page, shop.served.url, ("j", "g", "a"), f"{project}/agents")
+    await leads_to(watched.page, shop.served.url, ("j", "g", "a"), f"{project}/agents")
     assert watched.errors == []
 
 
@@ -98,14 +48,14 @@ async def test_brackets_step_through_a_thread(shop: Shop) -> None:
     message = f"/mail/{shop.slug}/message"
 
     await watched.open(f"{message}/{first}")
-    await _type(page, "[")
-    await _leads(page, shop.served.url, ("]",), f"{message}/{second}")
-    await _leads(page, shop.served.url, ("]",), f"{message}/{third}")
-    await _leads(page, shop.served.url, ("[",), f"{message}/{second}")
+    await type_keys(page, "[")
+    await leads_to(page, shop.served.url, ("]",), f"{message}/{second}")
+    await leads_to(page, shop.served.url, ("]",), f"{message}/{third}")
+    await leads_to(page, shop.served.url, ("[",), f"{message}/{second}")
     await watched.open(f"/mail/{shop.slug}/thread/DB-14")
     stood = []
     for key in ("]", "]", "]", "]", "["):
-        await _type(page, key)
+        await type_keys(page, key)
         stood.append(await page.evaluate("document.activeElement.textContent"))
 
     assert stood == ["Step 0", "Step 1", "Step 2", "Step 2", "Step 1"]
@@ -116,12 +66,12 @@ async def test_beside_the_list_a_thread_is_stepped_through_in_place(shop: Shop) 
     watched = await shop.signed_in(await shop.context())
     await watched.open("/mail")
 
-    await _type(watched.page, "j", "o")
+    await type_keys(watched.page, "j", "o")
     await watched.page.wait_for_selector("[data-reader] h1:text-is('Step 2')")
-    await _type(watched.page, "[")
+    await type_keys(watched.page, "[")
     await watched.page.wait_for_selector("[data-reader] h1:text-is('Step 1')")
 
-    assert watched.page.url == shop.served.url + "/mail"
+    assert watched.page.url == f"{shop.served.url}/mail?open={shop.slug}.{shop.thread[1]}"
     assert "previous, next of the thread" in await watched.page.inner_text(".keys-here")
 
 
@@ -130,17 +80,18 @@ async def test_help_lists_every_key_and_none_fires_while_it_is_open(shop: Shop) 
     page = watched.page
     await watched.open("/mail")
 
-    await _type(page, "?")
-    keys = await page.locator("dialog dt").all_inner_texts()
-    await _type(page, "j", "?", "g", "n")
+    await type_keys(page, "?")
+    keys = [" ".join(await one.locator("kbd").all_inner_texts()) for one in await page.locator("dialog dt").all()]
+    await type_keys(page, "j", "?", "g", "n")
     dialogs = await page.locator("dialog[open]").count()
     moved = await page.locator("[data-row].at").count()
-    await _type(page, "Escape")
-    await page.wait_for_selector("dialog", state="detached")
-    await _type(page, "j")
+    await type_keys(page, "Escape")
+    await page.wait_for_selector("dialog", state="hidden")
+    await type_keys(page, "j")
 
     assert keys == [
-        "j k", "o", "u", "[ ]", "x", "e", "a", "r", "c", "/", "g i", "g n", "g p", "g r", "g a", "g o", "?"
+        "j k", "Enter o", "u Escape", "[ ]", "x", "e", "a", "y n", "r", "c", "/ Ctrl+K ⌘K",
+        "g i", "g n", "g p", "g r", "g a", "g o", "?",
     ]  # fmt: skip
     assert (dialogs, moved) == (1, 0)
     assert await page.locator("[data-row].at").count() == 1
@@ -153,7 +104,7 @@ async def test_with_a_modifier_a_key_is_the_browsers(shop: Shop, modifier: str) 
     watched = await shop.signed_in(await shop.context())
     await watched.open("/mail")
 
-    await _type(watched.page, f"{modifier}+j", f"{modifier}+x", f"{modifier}+[")
+    await type_keys(watched.page, f"{modifier}+j", f"{modifier}+x", f"{modifier}+[")
 
     assert await watched.page.locator("[data-row].at, .choose input:checked").count() == 0
 
@@ -164,11 +115,11 @@ async def test_in_fields_keys_are_letters(shop: Shop) -> None:
 
     for field in ("input[name=subject]", "textarea[name=body_md]"):
         await watched.page.focus(field)
-        await _type(watched.page, "g", "n", "?", "j", "]", "/")
+        await type_keys(watched.page, "g", "n", "?", "j", "]", "/")
 
     assert await watched.page.input_value("input[name=subject]") == "gn?j]/"
     assert await watched.page.input_value("textarea[name=body_md]") == "gn?j]/"
-    assert await watched.page.locator("dialog").count() == 0
+    assert await watched.page.locator("dialog[open]").count() == 0
 
 
 async def test_switched_off_they_stay_off_on_every_page_until_they_are_switched_on(shop: Shop) -> None:
@@ -179,18 +130,18 @@ async def test_switched_off_they_stay_off_on_every_page_until_they_are_switched_
     other = await watched_page(context, shop.served.url)
     await other.open("/mail")
 
-    await _type(page, "?")
+    await type_keys(page, "?")
     await page.uncheck("dialog .key-switch input")
-    await _type(page, "Escape")
+    await type_keys(page, "Escape")
     await other.page.wait_for_function("!document.querySelector('.keys .key-switch input').checked")
     await watched.open("/mail")
-    await _type(page, "j", "?", "x", "g", "n")
+    await type_keys(page, "j", "?", "x", "g", "n")
     is_on = await page.is_checked(".keys .key-switch input")
-    moved = await page.locator("[data-row].at, dialog").count()
+    moved = await page.locator("[data-row].at, dialog[open]").count()
     shown = await page.inner_text(".keys-here")
     await page.check(".keys .key-switch input")
     await page.click("#main", position={"x": 5, "y": 5})
-    await _type(page, "j")
+    await type_keys(page, "j")
 
     assert (is_on, moved, shown) == (False, 0, "")
     assert page.url == shop.served.url + "/mail"
@@ -207,7 +158,7 @@ async def test_where_a_browser_keeps_nothing_the_switch_lasts_for_the_page(shop:
     await watched.open("/mail")
 
     await watched.page.uncheck(".keys .key-switch input")
-    await _type(watched.page, "j")
+    await type_keys(watched.page, "j")
 
     assert await watched.page.locator("[data-row].at").count() == 0
     assert watched.errors == []

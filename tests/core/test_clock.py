@@ -59,10 +59,30 @@ def test_a_date_alone_is_its_midnight_and_whole_seconds_are_those_of_the_epoch()
     assert parse_time("-1") == -SECOND
 
 
-@pytest.mark.parametrize("text", ["", "soon", "2027-13-01", "nan", "inf", "1e300", "-1e300", "99999999999999"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "soon",
+        "2027-13-01",
+        "nan",
+        "inf",
+        "1e300",
+        "-1e300",
+        "99999999999999",
+        "253402300800",
+        "9999-12-31T23:59:59-23:59",
+        "0001-01-01T00:00:00+00:01",
+    ],
+)
 def test_what_is_no_time_or_beyond_the_calendar_is_refused(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011  # whatever the words
         parse_time(text)
+
+
+@pytest.mark.parametrize("text", ["9999-12-31T23:59:59.999999+00:00", "0001-01-01T00:00:00.000000+00:00"])
+def test_whatever_is_a_time_can_be_shown(text: str) -> None:
+    assert iso(parse_time(text)) == text
 
 
 def test_a_time_without_zone_is_utc() -> None:

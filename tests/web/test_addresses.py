@@ -3,7 +3,15 @@ from __future__ import annotations
 import pytest
 
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.web.addresses import agent_url, message_url, own_path, project_url, thread_url, with_query
+from mcp_agent_mail.web.addresses import (
+    agent_url,
+    message_url,
+    own_path,
+    project_url,
+    thread_url,
+    with_more,
+    with_query,
+)
 
 
 def test_each_part_of_an_address_is_quoted() -> None:
@@ -17,6 +25,13 @@ def test_what_has_no_value_is_not_asked() -> None:
     assert with_query("/mail", {"q": None, "box": "", "before": 0}) == "/mail?before=0"
     assert with_query("/mail", {"q": ""}) == "/mail"
     assert with_query("/mail", {"q": "a&b=c"}) == "/mail?q=a%26b%3Dc"
+
+
+def test_what_is_asked_more_stands_beside_what_was_asked_or_in_its_place() -> None:
+    assert (
+        with_more("/mail?box=needs&did=denied", {"did": "approved", "mail": 1}) == "/mail?box=needs&did=approved&mail=1"
+    )
+    assert with_more("/mail", {"reminded": "0"}) == "/mail?reminded=0"
 
 
 @pytest.mark.parametrize("path", ["/mail", "/mail?q=a//b", "/mail/code-app/message/7", "/mail/now?x=%2f"])

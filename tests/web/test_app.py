@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from tests.web.requests import OWN, SECRET, a_request
 
 NOW = Micros(1_800_000_000 * SECOND)
 ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
+OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN)
 Made = Callable[[PageContext], Awaitable[PageAnswer]]
 
 
@@ -43,19 +45,30 @@ def raising(error: Exception) -> Made:
     return page
 
 
+async def _newest_id() -> str:
+    return "run-7"
+
+
 async def asked(
-    request: PageRequest, *, get: Made | None = plain, post: Made | None = None, is_open: bool = False
+    request: PageRequest,
+    *,
+    get: Made | None = plain,
+    post: Made | None = None,
+    by: Caller = ANYBODY,
+    is_open: bool = False,
+    is_every_sessions: bool = False,
 ) -> Any:
     """The answer of an application with one page, at `/mail/it`."""
-    no_services: Any = None
-    routes = (PageRoute(path="/mail/it", get=get, post=post, is_open=is_open),)
-    app = WebApp(no_services, clock=lambda: NOW, routes=routes)
+    pages = SimpleNamespace(events=SimpleNamespace(newest_id=_newest_id))
+    none_else: Any = SimpleNamespace(pages=pages)
+    routes = (PageRoute(path="/mail/it", get=get, post=post, is_open=is_open, is_every_sessions=is_every_sessions),)
+    app = WebApp(none_else, clock=lambda: NOW, routes=routes)
 
     async def no_tool(*_: object) -> Any:
         raise AssertionError
 
     async def caller() -> Caller:
-        return ANYBODY
+        return by
 
     def masked(error: Exception) -> AgentMailError:
         assert "secret" in str(error)
@@ -134,12 +147,17 @@ async def test_what_moved_leads_on() -> None:
 
 
 async def test_a_form_needs_a_session_and_to_be_our_own() -> None:
-    assert (await asked(post(), post=plain)).body == b"anonymous"
-    assert (await asked(post(session=None), post=plain)).status == 401
-    assert (await asked(post(fields={}), post=plain)).status == 403
-    assert (await asked(post(origin="http://evil.example"), post=plain)).status == 403
+    assert (await asked(post(), post=plain, by=OPERATOR)).body == b"operator"
+    assert (await asked(post(session=None), post=plain, by=OPERATOR)).status == 401
+    assert (await asked(post(fields={}), post=plain, by=OPERATOR)).status == 403
+    assert (await asked(post(origin="http://evil.example"), post=plain, by=OPERATOR)).status == 403
     assert (await asked(post(session=None), post=plain, is_open=True)).status == 200
     assert (await asked(post(session=None, fields={}), post=plain, is_open=True)).status == 403
+
+
+async def test_an_act_of_the_person_is_the_operators_and_any_session_may_end_itself() -> None:
+    assert (await asked(post(), post=plain)).status == 403
+    assert (await asked(post(), post=plain, is_every_sessions=True)).body == b"anonymous"
 
 
 async def test_of_a_page_that_is_open_nobody_is_asked_who_he_is() -> None:

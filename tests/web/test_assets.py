@@ -3,9 +3,11 @@ from __future__ import annotations
 import gzip
 import re
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
+import mcp_agent_mail.web
 from mcp_agent_mail.web.assets import PREFIX, asset_set
 
 FOLDER = resources.files("mcp_agent_mail.web") / "assets"
@@ -60,6 +62,15 @@ def test_what_others_made_is_in_the_table_of_licences() -> None:
     assert [name for name in asset_set().assets if name.endswith(".woff2") and name not in table] == []
 
 
+def test_every_icon_is_shown_somewhere() -> None:
+    drawn = set(re.findall(r'<symbol id="([^"]+)"', (FOLDER / "icons.svg").read_text(encoding="utf-8")))
+    room = Path(mcp_agent_mail.web.__file__).parent
+    texts = [file.read_text(encoding="utf-8") for kind in ("*.html", "*.py") for file in room.rglob(kind)]
+    used = {name for text in texts for name in re.findall(r'icon(?:\(|=)"([^"]+)"|icons\.svg\'\) }}#([\w-]+)', text)}
+
+    assert drawn == {name for pair in used for name in pair if name}
+
+
 def test_scripts_are_small_enough_to_be_read() -> None:
     assert sum(len(asset_set().assets[name].content) for name in SCRIPTS if name != "bundle.js") <= MOST_SCRIPT_BYTES
 
@@ -88,3 +99,28 @@ def test_what_a_style_loads_is_beside_it() -> None:
         if name.endswith(".css"):
             loaded = re.findall(r"url\([\"']?([^\"')]+)", asset.content.decode())
             assert [one for one in loaded if one.split("#")[0] not in asset_set().assets] == [], name
+
+
+COLOUR = re.compile(
+    r"#[0-9a-f]{3,8}\b|\b(?:rgba?|hsla?|hwb|lab|lch|oklab|oklch|color|color-mix|light-dark)\(", re.IGNORECASE
+)
+NAMED = re.compile(
+    r"(?:color|background|fill|stroke|border[a-z-]*|outline|shadow)\s*:[^;}]*"
+    r"(?<![\w-])(?:black|white|gr[ae]y|silver|red|green|blue|yellow|orange|purple|navy|teal|pink|brown)\b"
+)
+
+
+def colours_in(sheet: str) -> list[str]:
+    return COLOUR.findall(sheet) + NAMED.findall(sheet)
+
+
+def test_every_colour_is_a_token() -> None:
+    sheets = {name: (FOLDER / name).read_text(encoding="utf-8") for name in asset_set().assets if name.endswith(".css")}
+    tokens = sheets.pop("tokens.css")
+
+    assert {name: colours_in(sheet) for name, sheet in sheets.items() if colours_in(sheet)} == {}
+    assert {found.lower() for found in colours_in(tokens)} == {"light-dark(", "oklch("}
+    assert (
+        len(colours_in("a { color: white; fill: #fff; border: 1px solid rgb(0 0 0) } .hue-red { --hue: var(--red) }"))
+        == 3
+    )

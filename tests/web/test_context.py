@@ -1,8 +1,41 @@
+"""What is around every page."""
+
 from __future__ import annotations
 
+import re
+from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
+
 from tests.web.acting import SHOP, before_the_pages
+from tests.web.visits import APP, Visits, open_visits
+
+
+@pytest.fixture
+async def visits(tmp_path: Path) -> AsyncIterator[Visits]:
+    async with open_visits(tmp_path) as opened:
+        yield opened
+
+
+async def test_in_a_narrow_window_more_holds_what_has_no_place_beside_the_first_pages(visits: Visits) -> None:
+    log = (await visits.get("/mail?box=log")).text
+    mail = (await visits.get("/mail")).text
+
+    more = log.partition('<details class="more">')[2].partition("</details>")[0]
+    labels = re.findall(r"<span>([^<]+)</span>", more)
+    assert labels[:5] == ["Log", "Projects", "Search", "History", "Operations"]
+    assert "app" in labels
+    assert (log.count('<summary class="here">'), mail.count('<summary class="here">')) == (1, 0)
+
+
+async def test_from_a_page_of_a_project_history_is_that_projects(visits: Visits) -> None:
+    of_project = (await visits.get("/mail", q="project:code-app")).text
+    of_all = (await visits.get("/mail/now")).text
+    slug = (await visits.app.call("ensure_project", human_key=APP))["slug"]
+
+    assert f'<a href="/mail/archive/activity?project={slug}">' in of_project
+    assert '<a href="/mail/archive/activity">' in of_all
 
 
 async def test_a_letter_begins_in_the_newest_project_while_there_is_no_mail(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from mcp_agent_mail.core.errors import AgentMailError, Busy, InvalidInput, PermissionDenied, RateLimited
 from mcp_agent_mail.core.profiles import FULL
 from mcp_agent_mail.domain.identity.names import UnknownAgent
-from mcp_agent_mail.web.refusals import as_told, field_of, in_time, status_of
+from mcp_agent_mail.web.refusals import for_people, field_of, in_time, status_of
 from tests.server.reference_pages import declared
 from tests.server.tool_list import tools_of
 from tests.web.acting import SHOP, Person, before_the_pages, form_to, forms_of
@@ -182,14 +182,14 @@ async def test_forms_without_their_page_are_refused_in_the_words_of_people(perso
     ],
 )  # fmt: skip
 def test_the_next_step_is_one_that_a_person_can_take(error: AgentMailError, hint: str) -> None:
-    assert as_told(error).hint == hint
-    assert status_of(as_told(error)) == status_of(error)
+    assert for_people(error).hint == hint
+    assert status_of(for_people(error)) == status_of(error)
 
 
 def test_a_fact_says_what_the_page_calls_a_field() -> None:
     error = InvalidInput("subject has 600 characters; at most 512 are accepted.", data={"parameter": "subject"})
 
-    assert as_told(error).message == "The subject has 600 characters; at most 512 are accepted."
+    assert for_people(error).message == "The subject has 600 characters; at most 512 are accepted."
     assert field_of(error) == "subject"
     assert field_of(InvalidInput("x", data={"parameter": "cc"})) == ""
 

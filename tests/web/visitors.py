@@ -27,10 +27,16 @@ class Person:
 
     async def press(self, path: str, action: str, fields: dict[str, str]) -> httpx.Response:
         """Send the form of the page at `path` that goes to `action`, with the token that it has there."""
-        forms = dict(_FORM.findall(await self.page(path)))
-        assert action in forms, f"{path} has forms to {sorted(forms)}"
-        (token,) = _CSRF.findall(forms[action])
+        token = csrf_in(await self.page(path), action)
         return await self.client.post(action, data={"csrf": token, **fields}, headers={"origin": ORIGIN})
+
+
+def csrf_in(page: str, action: str) -> str:
+    """The token of the page's form that goes to `action`."""
+    forms = dict(_FORM.findall(page))
+    assert action in forms, f"there are forms to {sorted(forms)}"
+    (token,) = _CSRF.findall(forms[action])
+    return str(token)
 
 
 async def sign_in(app: WholeApp) -> Person:

@@ -94,8 +94,8 @@ class FileHistory:
     where nothing can be read.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._reader = BoundedReader(path, timeout_s=_TIMEOUT_S)
+    def __init__(self, path: Path, *, timeout_s: float = _TIMEOUT_S) -> None:
+        self._reader = BoundedReader(path, timeout_s=timeout_s)
 
     def versions(self, path: str, *, limit: int, max_bytes: int) -> list[FileVersion]:
         """What the newest `limit` commits of the branch that changed the file made of it, newest first."""

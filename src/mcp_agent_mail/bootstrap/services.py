@@ -174,7 +174,7 @@ class Services:
 
     def all_looks(self) -> list[Looks]:
         """Of projects' directories, of repositories with a guard, of archives, of those that workers look at."""
-        return [self.looks, self.guard_installation.looks, self.pages.history.looks, *self.workers.looks()]
+        return [self.looks, self.guard_installation.looks, *self.pages.history.all_looks(), *self.workers.looks()]
 
     async def close(self, *, timeout_s: float) -> None:
         """Write what is only in memory, then let the archiver commit what is pending, all in `timeout_s`.

@@ -16,6 +16,7 @@ Clock = Callable[[], Micros]
 SECOND = 1_000_000
 _MINUTE = 60 * SECOND
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_SECOND = int(datetime(1, 1, 1, tzinfo=UTC).timestamp())
 _LAST_SECOND = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp())
 
 LATEST = Micros(int(datetime(9999, 1, 1, tzinfo=UTC).timestamp()) * SECOND)
@@ -63,13 +64,17 @@ def parse_time(text: str) -> Micros:
     """ISO 8601 (`Z`, offset, none = UTC, date alone = midnight UTC) or epoch seconds.
 
     Raises ValueError for anything else and for times that SQLite's 64-bit integers or
-    Python's calendar cannot hold.
+    Python's calendar cannot hold: whatever comes back can be shown by `iso`.
     """
     cleaned = text.strip()
     try:
         seconds = float(cleaned)
     except ValueError:
-        return from_datetime(datetime.fromisoformat(cleaned))
+        at = from_datetime(datetime.fromisoformat(cleaned))
+        # By its offset it may lie beyond the first or the last year.
+        if not _FIRST_SECOND <= at // SECOND <= _LAST_SECOND:
+            raise ValueError(f"{text!r} is beyond the calendar") from None
+        return at
     try:
         return from_datetime(_EPOCH + timedelta(seconds=seconds))
     except OverflowError as overflow:

@@ -121,6 +121,10 @@ class RateLimited(AgentMailError):
     code = "RATE_LIMITED"
 
 
+KEYED = " (a send with its idempotency_key)"
+"""How a hint says which call is safe to repeat: for whoever makes calls."""
+
+
 class Busy(Unavailable):
     """The same call can succeed in a moment: when, its hint says in words and `retry_after_s` to a program.
 

@@ -41,6 +41,9 @@ MAX_LINKS_OF_SOURCE = 10_000
 """Links one agent has asked for, whatever became of them."""
 
 
+HELD_REASON = "It has sent you mail that waits for your approval."
+"""Of a request that a held message made: said to the agent that is asked."""
+
 INTRO = "Contact request from "
 _ANSWERED_BY = "respond_contact("
 """In the text of every introduction: the call that answers it."""

@@ -42,10 +42,6 @@ _PENDING = f"""
 {_SELECT} WHERE c.target_id = ? AND c.status = 'pending' AND (c.expires_ts IS NULL OR c.expires_ts > ?)
 ORDER BY c.id LIMIT ?
 """
-_PENDING_EVERYWHERE = f"""
-SELECT {CONTACT_COLUMNS} FROM contacts c INDEXED BY contacts_pending {CONTACT_JOINS}
-WHERE c.status = 'pending' AND (c.expires_ts IS NULL OR c.expires_ts > ?) ORDER BY c.id DESC LIMIT ?
-"""
 _INBOUND_NAMED = f"""
 SELECT {CONTACT_COLUMNS} FROM agents s CROSS JOIN contacts c ON c.source_id = s.id AND c.target_id = :target
 CROSS JOIN projects sp ON sp.id = s.project_id CROSS JOIN agents t ON t.id = c.target_id
@@ -90,6 +86,11 @@ WHERE r.agent_id = ? AND r.sender_id = ? AND r.delivery_seq IS NOT NULL AND r.ac
 ORDER BY r.delivery_seq DESC LIMIT ?
 """
 _AT_ONCE = 500
+
+INTRODUCES_WAITING = f"""(m.subject >= '{INTRO}' AND m.subject < '{INTRO}' || char(1114111) AND EXISTS (
+    SELECT 1 FROM contacts c WHERE c.source_id = r.sender_id AND c.target_id = r.agent_id
+      AND c.status = 'pending' AND (c.expires_ts IS NULL OR c.expires_ts > unit_now())))"""
+"""SQL for whether a copy `r` of a message `m` introduces a request that waits, whose answer closes it."""
 
 
 class ContactFlags(NamedTuple):
@@ -188,10 +189,6 @@ class Contacts:
     def requests(self, agent_id: AgentId, now: Micros, limit: int) -> list[Contact]:
         """The requests that stand before the agent and wait for its answer, oldest first."""
         return [to_contact(row) for row in self._connection.execute(_PENDING, (agent_id, now, limit))]
-
-    def all_requests(self, now: Micros, limit: int) -> list[Contact]:
-        """The requests that wait for anybody's answer, newest first."""
-        return [to_contact(row) for row in self._connection.execute(_PENDING_EVERYWHERE, (now, limit))]
 
     def count_requests(self, agent_id: AgentId, now: Micros) -> int:
         (count,) = self._connection.execute(_COUNT_PENDING, (agent_id, now)).fetchone()

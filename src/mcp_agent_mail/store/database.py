@@ -25,6 +25,7 @@ from mcp_agent_mail.store.engine.growth_limit import GrowthLimit
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
 from mcp_agent_mail.store.engine.long_reads import LongReads
 from mcp_agent_mail.store.engine.migrate import migrate
+from mcp_agent_mail.store.engine.open_files import OpenFiles
 from mcp_agent_mail.store.engine.schema import require_own_schema
 from mcp_agent_mail.store.engine.writer import Unit, Writer
 from mcp_agent_mail.store.mail.message_events import end_expired
@@ -71,7 +72,14 @@ class Store:
             self._writing = writing = open_writing(self._path, echo=self._echo, counts=counts)
             opened.callback(writing.close)
             tx = Tx(writing, self._clock, self.growth, self._expiries)
-            self._writer = Writer(writing, tx, self._fault_hook, elapsed=self._elapsed)
+            self._files = OpenFiles(self._path)
+            self._writer = Writer(
+                writing,
+                tx,
+                self._fault_hook,
+                elapsed=self._elapsed,
+                require_in_place=self._files.glance,
+            )
             opened.push_async_callback(self._writer.close)
             self._reading = open_reading(self._path, echo=self._echo, counts=counts)
             opened.callback(self._reading.close)
@@ -96,7 +104,12 @@ class Store:
         """Why all writes, or those that make the store grow, are refused just now, or what is owed could not be stored;
         None while nothing is so.
         """
-        return self._writer.problem or self._writer.obligations.problem or self.growth.problem
+        sick = self._files.problem or self._writer.problem
+        return sick or self._writer.obligations.problem or self.growth.problem
+
+    def require_in_place(self) -> None:
+        """Raise DatabaseTakenAway where the files that are open are not those under their names any more."""
+        self._files.require_in_place()
 
     def count_owed(self) -> int:
         """How many outcomes that nobody waits for are not stored yet."""
@@ -170,7 +183,7 @@ class Store:
         """Before a read or a write: so feeds and counts are true at once where few copies end. Nobody waits for many,
         nor for a store that cannot be written: queries know what has ended.
         """
-        if self._expiries.is_due and not self._ending and self._writer.problem is None:
+        if self._expiries.is_due and not self._ending and not (self._files.problem or self._writer.problem):
             with suppress(Busy, Unavailable):
                 await self.end_expired()
 

@@ -165,7 +165,8 @@ class Obligations:
         if not _is_of_the_store(error):
             return False
         cause = error.__cause__
-        is_own_fault = cause is not None and not (isinstance(cause, sqlite3.Error) and is_outside_fault(cause))
+        is_outside = isinstance(cause, StoreFailed) or (isinstance(cause, sqlite3.Error) and is_outside_fault(cause))
+        is_own_fault = cause is not None and not is_outside
         # It may have been a neighbour's of the same transaction: it is not one's for ever.
         one.own_faults = one.own_faults + 1 if is_own_fault and self._under_way == 0 else 0
         return one.own_faults < MAX_OWN_FAULTS

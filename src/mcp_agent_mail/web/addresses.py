@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 HOME = "/mail"
 API = "/mail/api"
@@ -11,6 +11,7 @@ API = "/mail/api"
 SIGN_IN = "/mail/sign-in"
 SIGN_OUT = "/mail/sign-out"
 MARKS = "/mail/marks"
+REMINDERS = "/mail/reminders"
 
 
 def project_url(slug: str, *rest: str) -> str:
@@ -42,6 +43,12 @@ def with_query(path: str, asked: Mapping[str, str | int | None]) -> str:
     """`path` with those that have a value."""
     given = {name: value for name, value in asked.items() if value not in (None, "")}
     return f"{path}?{urlencode(given)}" if given else path
+
+
+def with_more(path: str, asked: Mapping[str, str | int | None]) -> str:
+    """`path` with these beside what its own query asks, or in its place."""
+    base, _, query = path.partition("?")
+    return with_query(base, {**dict(parse_qsl(query)), **asked})
 
 
 def own_path(text: str, default: str = HOME) -> str:

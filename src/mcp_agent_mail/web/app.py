@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from math import ceil
 
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import Clock
@@ -15,7 +14,8 @@ from mcp_agent_mail.web.addresses import API, HOME, SIGN_IN, own_path, with_quer
 from mcp_agent_mail.web.context import PageContext, rendered
 from mcp_agent_mail.web.forms import require_own_form, require_own_source
 from mcp_agent_mail.web.headers import PAGE_HEADERS
-from mcp_agent_mail.web.refusals import as_told, in_time, status_of
+from mcp_agent_mail.web.pages.actor import require_human
+from mcp_agent_mail.web.refusals import for_people, in_time, retry_header, status_of
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, redirect
 from mcp_agent_mail.web.routes import FORM_BYTES, MOVED, ROUTES, PageRoute, find_route
 from mcp_agent_mail.web.shapes import json_answer
@@ -108,8 +108,11 @@ class WebApp:
             caller=_NOBODY if route.is_open else await caller(),
             keys=keys,
             now=self._clock(),
+            after=await self._services.pages.events.newest_id(),
         )
         try:
+            if request.method == "POST" and not (route.is_open or route.is_every_sessions):
+                require_human(context)
             return await page(context)
         except AgentMailError as refused:
             if route.is_open or status_of(refused) not in _IN_FRAME or request.path.startswith(f"{API}/"):
@@ -125,12 +128,9 @@ class WebApp:
         return replace(answer, headers=_with_defaults(answer.headers))
 
     async def _refusal(self, request: PageRequest, error: AgentMailError) -> PageAnswer:
-        told = as_told(error)
-        answer = await self._error_page(request, status_of(error), told.message, told.hint)
-        retry_after_s = error.data.get("retry_after_s")
-        if isinstance(retry_after_s, (int, float)):
-            answer = replace(answer, headers=(*answer.headers, ("retry-after", str(max(1, ceil(retry_after_s))))))
-        return answer
+        told = for_people(error)
+        answer = await self._error_page(request, status_of(told), told.message, told.hint)
+        return replace(answer, headers=(*answer.headers, *retry_header(told)))
 
     async def refused(self, request: PageRequest, status: int, detail: str, retry_after_s: float | None) -> PageAnswer:
         """A refusal of the edge as a page: nobody has been let in."""
@@ -155,7 +155,7 @@ _NOBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.STRICT)
 
 async def _framed(page: PageContext, refused: AgentMailError) -> PageAnswer:
     """Within what is around every page, with the way back to the form that was sent."""
-    told, status = as_told(refused), status_of(refused)
+    told, status = for_people(refused), status_of(refused)
     model = _told(page.request, status, told.message, told.hint)
     return await page.shown("refused.html", model, title=_TITLES[status], status=status)
 

@@ -11,6 +11,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.features.oversight.needs import NeedCounts
 from mcp_agent_mail.web.addresses import HOME, project_url, with_query
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest
 from mcp_agent_mail.web.views.frame import Frame, PageLink
@@ -21,7 +22,9 @@ MOST_LISTED_PROJECTS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageContext:
-    """Of one request. `keys` are those that its path has; `now` is one time for all that the page says."""
+    """Of one request. `keys` are those that its path has; `now` is one time for all that the page says.
+    `after` is the newest event before it was begun: a page that hears what happens behind it misses nothing.
+    """
 
     request: PageRequest
     host: PageHost
@@ -29,6 +32,7 @@ class PageContext:
     caller: Caller
     keys: dict[str, str]
     now: Micros
+    after: str
 
     async def shown(
         self,
@@ -57,7 +61,7 @@ class PageContext:
         return Frame(
             title=title,
             section=section,
-            links=_links(counts.needs, counts.unread),
+            links=_links(counts, project),
             projects=[
                 PageLink(section=one.slug, href=project_url(one.slug), label=one.name, icon="folder") for one in known
             ],
@@ -67,6 +71,7 @@ class PageContext:
             path=with_query(self.request.path, asked),
             now=self.now,
             names=names,
+            after=self.after,
             project=project,
             writing=writing or (known[0].slug if known else None),
             secret=self.request.secret,
@@ -87,14 +92,23 @@ async def rendered(template: str, model: Mapping[str, object]) -> bytes:
         return await computed(lambda: render(template, model))
 
 
-def _links(needs: int, unread: int) -> Sequence[PageLink]:
+def _links(counts: NeedCounts, project: str | None) -> Sequence[PageLink]:
+    history = with_query(f"{HOME}/archive/activity", {"project": project})
     return (
-        PageLink(section="needs", href=with_query(HOME, {"box": "needs"}), label="Needs you", icon="bell", count=needs),
-        PageLink(section="mail", href=HOME, label="Mail", icon="inbox", count=unread),
+        PageLink(
+            section="needs",
+            href=with_query(HOME, {"box": "needs"}),
+            label="Needs you",
+            icon="bell",
+            count=counts.needs,
+            is_least=counts.is_least,
+            is_first=True,
+        ),
+        PageLink(section="mail", href=HOME, label="Mail", icon="inbox", count=counts.unread, is_first=True),
         PageLink(section="log", href=with_query(HOME, {"box": "log"}), label="Log", icon="scroll"),
-        PageLink(section="now", href=f"{HOME}/now", label="Now", icon="activity"),
+        PageLink(section="now", href=f"{HOME}/now", label="Now", icon="activity", is_first=True),
         PageLink(section="projects", href=f"{HOME}/projects", label="Projects", icon="folders"),
         PageLink(section="search", href=f"{HOME}/search", label="Search", icon="search"),
-        PageLink(section="history", href=f"{HOME}/archive/activity", label="History", icon="history"),
+        PageLink(section="history", href=history, label="History", icon="history"),
         PageLink(section="operations", href=f"{HOME}/operations", label="Operations", icon="gauge"),
     )

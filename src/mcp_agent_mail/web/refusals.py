@@ -122,12 +122,20 @@ _MINUTE_S = 60
 _LONG_S = 120
 
 
+def retry_header(error: AgentMailError) -> tuple[tuple[str, str], ...]:
+    """When to come again, where the refusal says it."""
+    retry_after_s = error.data.get("retry_after_s")
+    if not isinstance(retry_after_s, (int, float)):
+        return ()
+    return (("retry-after", str(max(1, math.ceil(retry_after_s)))),)
+
+
 def status_of(error: AgentMailError) -> int:
     """400 for what was asked in a way that cannot be done."""
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 400)
 
 
-def as_told(error: AgentMailError) -> AgentMailError:
+def for_people(error: AgentMailError) -> AgentMailError:
     """The refusal as a person reads it, who may press and run things, and calls no tool."""
     return error.reworded(message=_fact(error), hint=_next_step(error), data=error.data)
 

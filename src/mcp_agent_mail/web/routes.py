@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from mcp_agent_mail.web.addresses import HOME, MARKS, SIGN_IN, SIGN_OUT
+from mcp_agent_mail.web.addresses import HOME, MARKS, REMINDERS, SIGN_IN, SIGN_OUT
 from mcp_agent_mail.web.context import Page
 from mcp_agent_mail.web.pages import (
     activity,
@@ -20,6 +20,7 @@ from mcp_agent_mail.web.pages import (
     marks,
     message,
     projects,
+    reminders,
     reservations,
     search,
     server_metrics,
@@ -37,14 +38,16 @@ LETTER_BYTES = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRoute:
-    """`path` has its keys in braces. `get` changes nothing; `post` needs a session and its own form, unless
-    `is_open`: then anybody may come, who is judged by what the form holds, which has at most `form_bytes`.
+    """`path` has its keys in braces. `get` changes nothing; `post` is an act of the person: it needs a session of the
+    operator and its own form, which has at most `form_bytes`. With `is_every_sessions` any session may post; with
+    `is_open` anybody may come, and is judged by what the form holds.
     """
 
     path: str
     get: Page | None = None
     post: Page | None = None
     is_open: bool = False
+    is_every_sessions: bool = False
     form_bytes: int = FORM_BYTES
 
     @property
@@ -70,7 +73,7 @@ class PageRoute:
 ROUTES: tuple[PageRoute, ...] = (
     PageRoute(path=HOME, get=inbox.inbox),
     PageRoute(path=SIGN_IN, get=sessions.sign_in_page, post=sessions.sign_in, is_open=True),
-    PageRoute(path=SIGN_OUT, post=sessions.sign_out),
+    PageRoute(path=SIGN_OUT, post=sessions.sign_out, is_every_sessions=True),
     # What goes on: the stream of events, now, search, operations.
     PageRoute(path="/mail/events", get=events.events),
     PageRoute(path="/mail/now", get=activity.now),
@@ -81,6 +84,7 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(path="/mail/{project}/thread/{thread}", get=message.thread),
     # Acts: writing and marking mail.
     PageRoute(path=MARKS, post=marks.mark),
+    PageRoute(path=REMINDERS, post=reminders.remind),
     PageRoute(
         path="/mail/{project}/message/{message}/reply",
         get=written_mail.reply_page,

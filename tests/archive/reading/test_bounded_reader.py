@@ -5,9 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.archive.reading.bounded_reader import ArchiveNotFound, BoundedReader
+from mcp_agent_mail.archive.reading.bounded_reader import (
+    ArchiveNotFound,
+    ArchiveSilent,
+    ArchiveUnreadable,
+    BoundedReader,
+)
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
 from tests.archive.one_archive import NOTE, add_commit, begin
+from tests.sick_git import put_git
 
 
 @pytest.fixture
@@ -45,17 +51,50 @@ def test_a_beginning_says_whether_it_is_all(repository: ArchiveRepository) -> No
     assert reader(repository).beginning("show", f"{commit}:{NOTE}", most=4) == (b"one\n", True)
 
 
-@pytest.mark.parametrize("fault", ["nowhere", "no revision", "no number"])
-def test_what_cannot_be_read_is_told_with_what_to_do(repository: ArchiveRepository, fault: str) -> None:
+def numbers_in(looked: BoundedReader) -> list[int]:
+    with looked.told():
+        return [int(record[:0]) for record in looked.log(BRANCH, "--", form="%H", most=1)]
+
+
+@pytest.mark.parametrize("has_commits", [False, True])
+def test_where_no_history_is_nothing_is_found(repository: ArchiveRepository, has_commits: bool) -> None:
+    if has_commits:
+        add_commit(repository, {NOTE: b"one\n"}, seq=1)
+    looked = BoundedReader(repository.path / ("none" if has_commits else ""), timeout_s=30.0)
+
+    with pytest.raises(ArchiveNotFound, match="no readable history") as refused:
+        numbers_in(looked)
+
+    assert "am doctor verify" in refused.value.hint
+
+
+GITS = {
+    "fails": ("exit 1", r"`git log` ended with an error"),
+    "talks garbage": ("printf 'x\\0'", "What Git says cannot be read"),
+    "is not there": (None, "Git cannot be run"),
+}
+
+
+@pytest.mark.parametrize("fault", GITS)
+def test_a_git_that_fails_is_no_want_of_history(
+    repository: ArchiveRepository, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     add_commit(repository, {NOTE: b"one\n"}, seq=1)
-    looked = BoundedReader(repository.path / ("none" if fault == "nowhere" else ""), timeout_s=30.0)
+    script, told = GITS[fault]
+    put_git(tmp_path / "bin", script, monkeypatch)
 
-    def look() -> list[int]:
-        revision = "nothing" if fault == "no revision" else BRANCH
-        with looked.told():
-            return [int(record[:0]) for record in looked.log(revision, "--", form="%H", most=1)]
+    with pytest.raises(ArchiveUnreadable, match=told) as refused:
+        numbers_in(reader(repository))
 
-    with pytest.raises(ArchiveNotFound) as refused:
-        look()
+    assert (refused.value.code, refused.value.data["retry_after_s"]) == ("UNAVAILABLE", 60)
+    assert "am doctor verify" in refused.value.hint
 
-    assert "am doctor verify" in (refused.value.hint or "")
+
+def test_a_git_that_hangs_is_told_as_that(
+    repository: ArchiveRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_commit(repository, {NOTE: b"one\n"}, seq=1)
+    put_git(tmp_path / "bin", "exec sleep 300", monkeypatch)
+
+    with pytest.raises(ArchiveSilent, match=r"Git did not answer within 0\.2 s"):
+        numbers_in(BoundedReader(repository.path, timeout_s=0.2))

@@ -34,15 +34,29 @@ def preview(tmp_path: Path) -> Iterator[BundleServer]:
 
 def test_the_files_of_the_manifest_are_shown_and_no_others(preview: BundleServer) -> None:
     with httpx.Client(base_url=preview.url) as client:
-        front, text = client.get("/"), client.get("/attachments/a.txt")
-        others = [
-            client.get(path) for path in ("/mine.html", "/..%2fsecret", "/%2e%2e/secret", "/manifest.json", "/no")
-        ]
+        front, text = client.get(""), client.get("attachments/a.txt")
+        others = [client.get(path) for path in ("mine.html", "..%2fsecret", "%2e%2e/secret", "manifest.json", "no")]
 
     assert (front.text, front.headers["content-type"]) == ("<p>mail", "text/html; charset=utf-8")
     assert text.headers["content-type"] == "text/plain; charset=utf-8"
     assert text.headers["x-content-type-options"] == "nosniff"
     assert {one.status_code for one in others} == {404}
+
+
+def test_a_page_of_a_bundle_has_an_origin_of_its_own(preview: BundleServer) -> None:
+    headers = httpx.get(preview.url).headers
+    policy = [part.split() for part in headers["content-security-policy"].split(";")]
+
+    assert ["sandbox", "allow-scripts", "allow-forms"] in policy
+    assert headers["access-control-allow-origin"] == "null"
+
+
+def test_who_does_not_know_where_the_pages_begin_gets_nothing(preview: BundleServer) -> None:
+    whole = httpx.URL(preview.url)
+    guessed = [whole.copy_with(path=path) for path in ("/", "/index.html", f"/x{whole.path}", f"{whole.path[:-2]}-/")]
+
+    assert len(whole.path) > 20
+    assert [httpx.get(url).status_code for url in guessed] == [403] * 4
 
 
 def test_who_asks_for_another_address_gets_nothing(preview: BundleServer) -> None:

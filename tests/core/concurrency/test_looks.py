@@ -18,6 +18,7 @@ from mcp_agent_mail.core.concurrency.looks import (
     Looks,
     LooksClosed,
     TooManyLooks,
+    Unanswered,
 )
 
 SOON_S = 0.05
@@ -349,3 +350,36 @@ async def test_the_end_waits_for_no_thread(dead: Dead) -> None:
     with pytest.raises(LooksClosed):
         await looks.look("/live", lambda: "found")
     dead.mend()
+
+
+class GitGaveUp(Unanswered):
+    """As whoever runs a program with a limit of its own."""
+
+
+async def test_what_ended_itself_for_want_of_an_answer_is_silent_for_whoever_waits_and_whoever_comes(
+    begun: list[str],
+) -> None:
+    watch = Watch()
+    looks = Looks(elapsed=watch)
+    release = threading.Event()
+
+    def give_up() -> str:
+        assert release.wait(LATE_S)
+        raise GitGaveUp("Git did not answer within 10 s.")
+
+    asked = [asyncio.ensure_future(looks.look("/archive", give_up)) for _ in range(5)]
+    await settled()
+    release.set()
+    told = await asyncio.gather(*asked, return_exceptions=True)
+    with pytest.raises(DirectorySilent) as late:
+        await looks.look("/archive", lambda: "found")
+
+    assert [type(one) for one in told] == [GitGaveUp, *[DirectorySilent] * 4]
+    assert (late.value.message, late.value.data["retry_after_s"]) == ("Git did not answer within 10 s.", 10)
+    assert (begun, looks.silent(), looks.lost_threads()) == (["/archive"], 1, 0)
+    assert await looks.look("/other", lambda: "found") == "found"
+
+    watch.now = FIRST_SILENCE_S
+    assert await looks.look("/archive", lambda: "found") == "found"
+    assert looks.silent() == 0
+    looks.close()

@@ -80,6 +80,7 @@ def test_a_folder_of_any_bytes_is_told_in_characters_that_can_be_stored() -> Non
         ({"detail": {"x": "y" * 13_000}}, "detail is an object of at most 12,000 bytes"),
         ({"detail": nested(20_000)}, "detail is an object of at most 12,000 bytes"),
         ({"ts": "soon"}, "ts is a time"),
+        ({"ts": "9999-12-31T23:59:59-23:59"}, "ts is a time"),
         ({"project": None}, "project is text"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

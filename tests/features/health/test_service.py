@@ -23,6 +23,7 @@ from mcp_agent_mail.features.health.schemas import show_health
 from mcp_agent_mail.features.health.service import ARCHIVE_LATE_S, HealthService
 from mcp_agent_mail.features.health.store_size import StoreSizeFigures
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.engine.open_files import DatabaseTakenAway
 from tests.seeded_store import SeededStore, SetClock, add_project, open_seeded_store
 
 PLACE = ServerPlace(
@@ -104,6 +105,17 @@ async def test_a_store_that_takes_no_writes_any_more_is_ready_to_be_read_and_not
     assert await ward.service.is_ready()
     assert (health.status, health.backlog, health.store_id) == (HealthStatus.ERROR, None, None)
     assert (health.last_commit_at, health.schema_version) == (None, None)
+
+
+async def test_a_store_whose_file_was_taken_away_is_not_ready_and_says_why(ward: Ward) -> None:
+    ward.seeded.store.path.unlink()
+
+    health = await ward.service.check()
+
+    assert health.status is HealthStatus.ERROR
+    assert "deleted, moved or replaced" in str(health.store_problem)
+    with pytest.raises(DatabaseTakenAway):
+        await ward.service.is_ready()
 
 
 async def test_a_store_without_room_for_more_is_ready_served_and_not_well(ward: Ward) -> None:

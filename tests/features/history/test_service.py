@@ -62,7 +62,8 @@ async def opened(own_past: PastStore) -> AsyncIterator[Opened]:
     async with Store(own_past.database, clock=clock) as store:
         service = HistoryService(store, places=StorePlaces(storage_root=own_past.root), clock=clock)
         yield Opened(past=own_past, store=store, clock=clock, service=service, app=app, lib=lib)
-        service.looks.close()
+        for looks in service.all_looks():
+            looks.close()
 
 
 async def refused(kind: type[AgentMailError], *looks: Awaitable[object]) -> None:

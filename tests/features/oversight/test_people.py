@@ -12,7 +12,8 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.contacts import LinkStatus
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.features.oversight import people
-from mcp_agent_mail.features.oversight.people import EXCERPT_CHARACTERS, PeopleService
+from mcp_agent_mail.features.oversight.contact_questions import EXCERPT_CHARACTERS
+from mcp_agent_mail.features.oversight.people import PeopleService
 from mcp_agent_mail.store.transaction import Tx
 from tests.seeded_store import SeededStore, open_seeded_store
 from tests.store.grants import grant

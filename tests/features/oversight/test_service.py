@@ -13,7 +13,8 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import UnknownProject
-from mcp_agent_mail.features.oversight.service import MailWish, NeedCounts, OversightMail, OversightService
+from mcp_agent_mail.features.oversight.needs import NeedCounts
+from mcp_agent_mail.features.oversight.service import MailWish, OversightMail, OversightService
 from tests.seeded_store import SeededStore, open_seeded_store
 
 OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.STRICT)
@@ -44,7 +45,7 @@ def as_agent(agent: Agent) -> Caller:
 
 
 async def post(seeded: SeededStore, sender: Agent, *to: NewRecipient, **given: Any) -> MessageId:
-    rest = {name: given.pop(name) for name in ("is_system", "is_private") if name in given}
+    rest = {name: given.pop(name) for name in ("is_system", "is_private", "reply_to") if name in given}
     message, _ = await seeded.post(replace(seeded.letter(sender, **given), **rest), *to)
     return message.id
 
@@ -100,6 +101,31 @@ async def test_what_the_person_did_is_told_the_operator_alone(seeded: SeededStor
     assert (await service.mail(ANYBODY, MailWish(limit=9))).person == {}
 
 
+async def test_why_mail_came_to_the_person_is_told_the_operator_alone(
+    seeded: SeededStore, service: OversightService
+) -> None:
+    human = await human_of(seeded)
+    asked = await post(seeded, human, *seeded.addressed([seeded.blue]))
+    plain, copied, blind = [
+        await post(seeded, seeded.blue, *seeded.addressed([seeded.red]), *seeded.addressed([human], kind))
+        for kind in (RecipientKind.TO, RecipientKind.CC, RecipientKind.BCC)
+    ]
+    answer = await post(seeded, seeded.blue, *seeded.addressed([human]), reply_to=asked)
+    await post(seeded, seeded.blue, *seeded.addressed([seeded.red]), reply_to=asked)
+    expected = {
+        plain: (RecipientKind.TO, False),
+        copied: (RecipientKind.CC, False),
+        blind: (RecipientKind.BCC, False),
+        answer: (RecipientKind.TO, True),
+    }
+
+    assert (await service.mail(OPERATOR, MailWish(limit=9))).reasons == expected
+    assert await service.reasons(OPERATOR, [asked, *expected]) == expected
+    assert (await service.mail(ANYBODY, MailWish(limit=9))).reasons == {}
+    with pytest.raises(PermissionDenied):
+        await service.reasons(ANYBODY, [plain])
+
+
 async def test_an_agent_sees_its_own_project(seeded: SeededStore, service: OversightService) -> None:
     one = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]))
     await post(seeded, seeded.fox, *seeded.addressed([seeded.lib_blue]))
@@ -132,22 +158,11 @@ async def test_what_needs_a_person_is_counted_and_listed_for_the_operator(
     human = await human_of(seeded)
     owed = await post(seeded, seeded.blue, *seeded.addressed([human]), ack_required=True)
     await post(seeded, seeded.blue, *seeded.addressed([human]))
-    await post(
-        seeded, seeded.blue, replace(seeded.addressed([seeded.fox])[0], held_code="CONTACT_REQUIRED"), ack_required=True
-    )
-    late = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]), ack_required=True)
-    seeded.clock.step(LATE_AFTER_S - 1)
-    before = await service.needs(OPERATOR)
-    seeded.clock.step(1)
 
     needs = await service.needs(OPERATOR)
 
-    assert before.late == []
     assert [one.head.id for one in needs.owed] == [owed]
-    assert [one.recipient for one in needs.held] == ["QuietFox"]
-    assert late in [one.message_id for one in needs.late]
-    counted = sum(map(len, (needs.owed, needs.requests, needs.held, needs.late)))
-    assert await service.count(OPERATOR) == NeedCounts(unread=2, needs=counted)
+    assert await service.count(OPERATOR) == NeedCounts(unread=2, needs=1)
     assert await service.count(ANYBODY) == NeedCounts(unread=0, needs=0)
 
 
@@ -193,6 +208,31 @@ async def test_beside_a_message_stand_its_neighbours_in_the_thread(
     found = [await service.beside(one, seeded.app, "T") for one in ids]
 
     assert [(one.before, one.after) for one in found] == [(None, ids[1]), (ids[0], ids[2]), (ids[1], None)]
+
+
+async def test_a_page_of_a_thread_knows_what_is_before_it_and_where_the_last_begins(
+    seeded: SeededStore, service: OversightService
+) -> None:
+    ids = [await post(seeded, seeded.blue, *seeded.addressed([seeded.red]), thread_id="T") for _ in range(5)]
+
+    places = [await service.thread_place(seeded.app, "T", after, page_size=2) for after in (0, ids[1], ids[3])]
+
+    assert [(one.before, one.earlier, one.newest) for one in places] == [
+        (0, None, ids[2]),
+        (2, None, ids[2]),
+        (4, ids[1], ids[2]),
+    ]
+
+
+async def test_what_a_thread_is_named_by_counts_as_its_first(seeded: SeededStore, service: OversightService) -> None:
+    root = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]))
+    answer = await post(seeded, seeded.red, *seeded.addressed([seeded.blue]), thread_id=str(root))
+
+    named = await service.thread_place(seeded.app, str(root), answer, page_size=2)
+    elsewhere = await service.thread_place(seeded.lib, str(root), 0, page_size=2)
+
+    assert (named.before, named.subject is not None) == (2, True)
+    assert (elsewhere.before, elsewhere.subject) == (0, None)
 
 
 async def test_before_the_first_answer_stands_what_was_answered(seeded: SeededStore, service: OversightService) -> None:

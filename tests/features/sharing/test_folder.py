@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.errors import AgentMailError, Unavailable
 from mcp_agent_mail.features.recovery.outside_store import PartOfStore
 from mcp_agent_mail.features.recovery.scratch import PlaceTaken
 from mcp_agent_mail.features.sharing import folder as bundle_folder
@@ -137,6 +137,20 @@ def test_what_fails_while_it_is_built_leaves_nothing(tmp_path: Path) -> None:
         )
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_read_is_no_fault_of_the_folder_that_it_goes_to(tmp_path: Path) -> None:
+    def files() -> Iterator[BundleFile]:
+        yield BundleFile(path="index.html", content=b"x")
+        (tmp_path / "attachment").read_bytes()
+
+    with pytest.raises(Unavailable, match="cannot be read: No such file") as refused:
+        export_bundle(
+            tmp_path / "out", files(), preset=SharedPreset.STANDARD, storage_root=tmp_path / "store", sign=None
+        )
+
+    assert refused.value.data["path"] == str(tmp_path / "attachment")
+    assert not (tmp_path / "out").exists()
 
 
 def test_nothing_is_made_in_the_store(tmp_path: Path) -> None:

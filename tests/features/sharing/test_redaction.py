@@ -62,5 +62,34 @@ def test_directories_of_this_machine_become_names(redactor: Redactor) -> None:
     assert shown == "see app/src/x.py, wares/lib, ~/y, ~\\z and /code/waresX"
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("file:///home/joe/x vscode://file/home/joe/x", "file://~/x vscode://file~/x"),
+        ("cc -I/home/joe/inc -L/code/wares/app/lib", "cc -I~/inc -Lapp/lib"),
+        ("/var/home/joe/x /mnt/c/Users/joe/x /c/Users/joe", "~/x ~/x ~"),
+        ("%2Fhome%2Fjoe%2Fx file%3A%2F%2F%2Fcode%2Fwares%2Fapp", "~%2Fx file%3A%2F%2Fapp"),
+        ("C:/Users/joe/x C%3A%5CUsers%5Cjoe%5Cx \\\\wsl$\\Ubuntu\\home\\joe\\x", "~/x ~%5Cx ~\\x"),
+        ('"a\\n/home/joe" "\\/home\\/joe\\/x" "\\n/code/wares/app"', '"a\\n~" "~\\/x" "\\napp"'),
+        ("https://h/home/joe ./home/x /srv/home/x a-b/home/x", "https://h/home/joe ./home/x /srv/home/x a-b/home/x"),
+        ("https://h/code/wares/app a/code/wares/app", "https://h/code/wares/app a/code/wares/app"),
+    ],
+)
+def test_directories_are_found_however_they_are_written(redactor: Redactor, text: str, shown: str) -> None:
+    assert redactor.text(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("QuietFox@code-lib, code-lib.", "QuietFox@another, another."),
+        ("BlueLake@app and app", "BlueLake@mine and app"),
+        ("code-lib-2 and x_code-lib, code-libs", "code-lib-2 and x_code-lib, code-libs"),
+    ],
+)
+def test_slugs_become_names_where_they_stand_as_slugs(text: str, shown: str) -> None:
+    assert Redactor({}, {"code-lib": "another", "app": "mine"}).text(text) == shown
+
+
 def test_unseen_characters_go_between_ascii_alone() -> None:
     assert without_unseen("a\u200bb \U0001f468\u200d\U0001f469 नि\u200dक") == "ab \U0001f468\u200d\U0001f469 नि\u200dक"

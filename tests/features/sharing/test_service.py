@@ -48,14 +48,14 @@ def test_blind_and_held_copies_of_open_mail_are_nowhere(given: GivenMail, tmp_pa
 
 
 def test_no_path_and_no_slug_of_the_store_is_in_a_bundle(given: GivenMail, tmp_path: Path) -> None:
-    given.send([given.red], body=f"It lies in {given.app.human_key}/src and {given.lib.human_key}.")
-    given.send([given.blue], sender=given.fox, subject="From lib")
+    given.send([given.red], body=f"It lies in {given.app.human_key}/src and {given.lib.human_key}/src.")
+    given.send([given.blue], sender=given.fox, subject=f"From QuietFox@{given.lib.slug} in lib to {given.app.slug}")
 
     given.export(tmp_path / "out")
 
     text = all_text(tmp_path / "out")
-    assert "From lib" in text
-    assert "app/src" in text
+    assert "From QuietFox@another-project in lib to app" in text
+    assert "app/src and another-project/src" in text
     for word in ("/code/wares", given.app.slug, given.lib.slug, str(given.harness.root)):
         assert word not in text
 

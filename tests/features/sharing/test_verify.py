@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -74,6 +76,22 @@ def test_what_was_added_taken_away_or_made_a_link_is_named(bundle: Path) -> None
     ]
 
 
+def _link(place: Path) -> None:
+    place.symlink_to(place.parent.parent / "key.pub")
+
+
+@pytest.mark.parametrize("put", [_link, os.mkfifo, Path.mkdir])
+def test_a_signature_that_is_no_plain_file_is_named_without_a_key_too(
+    bundle: Path, put: Callable[[Path], None]
+) -> None:
+    (bundle / SIGNATURE).unlink()
+    assert not verify_bundle(bundle, None).is_signed
+    put(bundle / SIGNATURE)
+
+    with pytest.raises(ChangedBundle, match=r"manifest\.sig is no plain file"):
+        verify_bundle(bundle, None)
+
+
 def test_a_bundle_made_anew_by_somebody_else_is_whole_and_not_signed_by_the_key(
     bundle: Path, given: GivenMail, tmp_path: Path
 ) -> None:
@@ -91,5 +109,8 @@ def test_one_that_was_interrupted_says_so(bundle: Path) -> None:
     said["unfinished"] = True
     (bundle / MANIFEST).write_text(json.dumps(said, indent=1) + "\n")
 
-    with pytest.raises(ChangedBundle, match="interrupted"):
-        verify_bundle(bundle, partial(lambda _: None))
+    (bundle / SIGNATURE).unlink()
+
+    for check in (None, partial(require_signature, signature=None, key=read_public_key(bundle.parent / "key.pub"))):
+        with pytest.raises(ChangedBundle, match="interrupted"):
+            verify_bundle(bundle, check)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -28,8 +29,10 @@ from mcp_agent_mail.domain.identity.web_sessions import (
 )
 from mcp_agent_mail.features.web_sessions.service import WebSessionService
 from mcp_agent_mail.features.web_sessions.token_roles import TokenRoles
+from mcp_agent_mail.store.engine.faults import StoreFailed
 from tests.features.web_sessions.tokens import an_issued_token
 from tests.seeded_store import SeededStore, open_seeded_store
+from tests.sick_store import full_disk
 
 OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN)
 ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
@@ -316,3 +319,49 @@ async def test_where_all_may_more_a_reader_does_not_come_in_and_nobody_goes(seed
         await service.open(READER)
 
     assert all(service.find(one.secret) for one in writers)
+
+
+async def test_an_end_that_cannot_be_written_counts_at_once_and_is_tried_until_it_is(
+    seeded: SeededStore, service: WebSessionService
+) -> None:
+    ended, other = await service.open(READER), await service.open(READER)
+    with full_disk(seeded.store), pytest.raises(StoreFailed):
+        await service.end(ended.session.id)
+    late = await service.open(READER)
+
+    assert service.find(ended.secret) is None
+    assert not service.is_live(ended.session.id)
+    await seeded.store.__aexit__(None, None, None)
+    await seeded.store.__aenter__()
+    restarted = service_of(seeded)
+    assert restarted.find(ended.secret) is None
+    assert restarted.find(other.secret) is not None
+    assert restarted.find(late.secret) is not None
+
+
+async def test_whoever_leaves_while_its_session_ends_has_ended_it(
+    seeded: SeededStore, service: WebSessionService
+) -> None:
+    opened = await service.open(READER)
+
+    leaving = asyncio.ensure_future(service.end(opened.session.id))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+    await seeded.store.write(lambda _tx: None)
+
+    assert service_of(seeded).find(opened.secret) is None
+
+
+async def test_a_link_whose_session_could_not_be_stored_is_good_still(
+    seeded: SeededStore, service: WebSessionService
+) -> None:
+    link = service.make_link(OPERATOR)
+
+    with full_disk(seeded.store), pytest.raises(StoreFailed):
+        await service.open_by_link(link.code)
+
+    assert (await service.open_by_link(link.code)).session.grant.role is Role.OPERATOR
+    with pytest.raises(SpentLink):
+        await service.open_by_link(link.code)

@@ -26,11 +26,11 @@ async def answering(scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG00
 class Stopped:
     """A connection that has had `earlier` requests when its server begins to stop."""
 
-    def __init__(self) -> None:
+    def __init__(self, app: Any = answering) -> None:
         self.limiter = ConnectionLimiter(lambda: 1_000.0)
         self.state = ServerState()
         self.http = ClosingHttp(
-            Config(answering, log_config=None), self.state, {}, limiter=self.limiter, speaks_mcp=lambda *_: False
+            Config(app, log_config=None), self.state, {}, limiter=self.limiter, speaks_mcp=lambda *_: False
         )
         self.transport = FakeTransport()
 
@@ -127,3 +127,29 @@ async def test_who_does_not_ask_in_time_holds_up_nothing(stopped: Stopped, sent:
 
     assert stopped.transport.ended_by == "close"
     assert stopped.transport.written[9:12] == said
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+async def test_an_answer_that_the_stop_cuts_short_ends_without_an_alarm(
+    has_begun: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def endless(scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG001  # ASGI's
+        if has_begun:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"begun", "more_body": True})
+        await asyncio.Event().wait()
+
+    stopped = Stopped(endless)
+    await stopped.begin()
+    stopped.http.data_received(REQUEST)
+    await asyncio.sleep(0)
+
+    stopped.stop()
+    for task in stopped.state.tasks:
+        task.cancel()
+    await stopped.settle()
+
+    assert (b"503 Service Unavailable" in stopped.transport.written) is not has_begun
+    assert (b"begun" in stopped.transport.written) is has_begun
+    assert stopped.transport.ended_by == "close"
+    assert caplog.records == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import signal
 import socket
@@ -54,12 +55,12 @@ class Waiting:
         self.stopping.set()
 
     @asynccontextmanager
-    async def served(self) -> AsyncIterator[tuple[str, asyncio.Task[None]]]:
+    async def served(self, grace_s: float = GRACE_S) -> AsyncIterator[tuple[str, asyncio.Task[None]]]:
         """The base URL, and the task that ends when the server does."""
         with open_listener("127.0.0.1", 0) as listener:
             server = WebServer(
                 self.app,
-                grace_s=GRACE_S,
+                grace_s=grace_s,
                 on_started=self.started.set,
                 on_stopping=self._stop,
             )
@@ -175,6 +176,25 @@ async def test_an_open_event_stream_does_not_hold_up_a_stop() -> None:
             await asyncio.wait_for(serving, WITHIN_S)
 
     assert (stream.status_code, stream.headers["content-type"]) == (200, "text/event-stream")
+
+
+async def test_what_does_not_end_in_time_is_told_that_the_server_stops_and_alarms_nobody(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    waiting = Waiting()
+    with caplog.at_level(logging.INFO):
+        async with waiting.served(grace_s=0.3) as (url, serving), httpx.AsyncClient(timeout=60) as client:
+            call = asyncio.create_task(client.post(f"{url}/rpc/_wait", json={}))
+            await waiting.begun.wait()
+
+            signalled(signal.SIGTERM)
+            answer = await asyncio.wait_for(call, WITHIN_S)
+            await asyncio.wait_for(serving, WITHIN_S)
+
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert answer.json()["detail"].startswith("The server stops")
+    assert [one.getMessage() for one in caplog.records if one.levelno > logging.INFO] == []
+    assert any("did not end within the time of a stop" in one.getMessage() for one in caplog.records)
 
 
 def server_of(app: HttpApp, room_size: ConnectionLimits | None = None) -> WebServer:

@@ -118,6 +118,17 @@ async def test_a_page_looks_back_no_further_than_its_reach(
     assert ([head.id for head in second.heads], second.next_before) == ([rare], None)
 
 
+async def test_a_project_that_has_no_older_mail_is_not_looked_through_further(
+    seeded: SeededStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(all_mail, "REACH", 3)
+    for _ in range(6):
+        await post(seeded, seeded.blue, seeded.addressed([seeded.red]))
+
+    assert await found(seeded, projects={seeded.lib.id}) == MailSlice([], None)
+    assert (await found(seeded, projects={seeded.app.id})).next_before == 4
+
+
 async def test_there_is_nothing_in_an_empty_store(seeded: SeededStore) -> None:
     assert await found(seeded) == MailSlice([], None)
     assert await found(seeded, before=ANY) == MailSlice([], None)

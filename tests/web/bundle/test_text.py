@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mcp_agent_mail.features.sharing.redaction import Redactor
 from mcp_agent_mail.web.bundle.text import shown_body, text_of
 from mcp_agent_mail.web.render.markdown import SHOWN_CHARACTERS
+from tests.features.sharing.planted_secrets import FORMS, PlantedSecret, planted
 
 _CORE = "Zq8vGKxanaLHVAGtyjqG2cdL"
 
@@ -38,3 +41,43 @@ def test_markdown_stays_markdown_around_a_redacted_secret() -> None:
 
     assert str(shown.html) == "<p><strong>Mind</strong> <code>REDACTED</code></p>\n"
     assert shown.text.split() == ["Mind", "REDACTED"]
+
+
+_SECRETS = st.sampled_from([secret for secret in planted(len(FORMS)) if "\n" not in secret.told])
+_ROUND = st.sampled_from(
+    [
+        "| name | value |\n|---|---|\n| db_password | {core} |\n| {told} | b |",
+        "name | value\n--- | ---\n**password** | `{core}`",
+        "| password |  {core} |\n|-|-|",
+        "```yaml\npassword: |\n  {core}\n```\n> {told}",
+        "1. password:\n   {core}\n2. {told}",
+        '[password]: {core} "{told}"\n\nSee [password].',
+        "mysql --password \\\n  {core}\n\n`{told}`",
+        "[a]({told}) **password:** *{core}*",
+        "password: ``some {core}``",
+        "<b>{told}</b> <!-- password={core} -->",
+    ]
+)
+
+
+@given(secret=_SECRETS, parts=st.lists(_ROUND, min_size=1, max_size=3))
+def test_nothing_that_is_a_secret_as_written_or_as_seen_is_shown(secret: PlantedSecret, parts: list[str]) -> None:
+    body = "\n\n".join(parts).replace("{told}", secret.told).replace("{core}", secret.core)
+
+    shown = shown_body(body, Redactor({}))
+
+    assert secret.core not in str(shown.html)
+    assert secret.core not in shown.text
+
+
+def test_a_table_of_secrets_stays_a_table() -> None:
+    shown = shown_body("| name | value |\n|---|---|\n| db_password | hunter2xyz |\n| x | y |", Redactor({}))
+
+    assert str(shown.html).count("<td>") == 4
+    assert "<td>REDACTED</td>" in str(shown.html)
+
+
+def test_of_a_body_that_puts_very_many_secrets_together_nothing_is_shown() -> None:
+    body = "".join(f"password: ``some word{number}``\n\n" for number in range(501))
+
+    assert shown_body(body, Redactor({})).text == "REDACTED"

@@ -85,3 +85,21 @@ async def test_a_project_leads_to_its_mail(tmp_path: Path) -> None:
 
             assert (answer.status_code, answer.headers["location"]) == (303, f"/mail?q=project%3A{swarm.bills}")
         assert BILLS in await swarm.text("/mail/projects")
+
+
+async def test_how_much_the_person_has_not_read_is_the_operators_to_know(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        for to in ("Human", "BlueLake"):
+            await swarm.app.call(
+                "send_message", project_key=SHOP, sender_name="GreenHill", to=[to], subject="One", body_md="x"
+            )
+        unread = "<dt>Unread</dt><dd>1</dd>"
+        human, blue = (f"/mail/{swarm.shop}/agents/{name}" for name in ("Human", "BlueLake"))
+
+        anybody = await swarm.text(human)
+
+        assert "<dt>Unread</dt><dd>" in anybody
+        assert unread not in anybody
+        assert unread in await swarm.text(blue)
+        person = await swarm.sign_in()
+        assert unread in await person.page(human)

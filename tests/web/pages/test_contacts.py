@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import asyncio
+import re
 from pathlib import Path
 
 import pytest
 
 from mcp_agent_mail.web.pages import contacts
 from tests.web.swarm import BILLS, HOSTILE, SHOP, Swarm, open_swarm
-from tests.web.visitors import ORIGIN
+from tests.web.visitors import ORIGIN, csrf_in
 
 
 def fields_of(swarm: Swarm, answer: str) -> dict[str, str]:
@@ -141,7 +143,7 @@ async def test_an_answer_goes_back_to_a_page_of_ours_alone(tmp_path: Path) -> No
         ours = await person.press(path, path, {**fields_of(swarm, "deny"), "back": "/mail?box=log"})
         theirs = await person.press(path, path, {**fields_of(swarm, "approve"), "back": "//evil.example/mail"})
 
-        assert ours.headers["location"] == "/mail?box=log"
+        assert ours.headers["location"] == "/mail?box=log&did=denied&mail=1"
         assert theirs.headers["location"].startswith(path)
 
 
@@ -152,7 +154,70 @@ async def test_held_mail_is_among_what_needs_a_person(tmp_path: Path) -> None:
 
         page = await person.page("/mail?box=needs")
 
-        assert "from GreenHill to CopperOak" in page
+        assert page.count("asks to write to") == 1
+        assert '<summary>Which currency? <span class="about">' in page
+        assert '<p class="excerpt">Euro or dollar?</p>' in page
+        assert "Approving delivers the held message." in page
+        assert "Never returns it to GreenHill" in page
+        assert "waits for your approval" not in page
+        assert "It wrote without being a contact, and its mail was held." in page
+        assert re.search(r'Needs you</span><span class="count">1</span>', page)
+
+
+async def test_a_request_without_mail_promises_none(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.app.call(
+            "request_contact", project_key=SHOP, from_agent="BlueLake", to_agent="CopperOak", to_project=BILLS
+        )
+        person = await swarm.sign_in()
+
+        page = await person.page("/mail?box=needs")
+
+        assert "the request alone" in page
+        assert "with its mail" not in page
+        assert "Never stands until CopperOak writes to BlueLake" in page
+        assert "returns" not in page
+        assert "Overdue between agents" in page
+
+
+async def test_each_card_can_be_moved_to_and_opened(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        person = await swarm.sign_in()
+
+        for path in ("/mail?box=needs", f"/mail/{swarm.bills}/contacts"):
+            page = await person.page(path)
+            opened = re.findall(r'<li class="card screen" data-row>.*?<a class="open" href="([^"]+)"', page, re.DOTALL)
+            assert len(opened) == 1, path
+            assert "Euro or dollar?" in await person.page(opened[0])
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("approve", "Approved. 1 held message was delivered."),
+        ("approve-for-a-year", "Approved. 1 held message was delivered."),
+        ("deny", "Denied. 1 held message was returned to the sender."),
+    ],
+)
+async def test_held_mail_is_decided_on_its_own_page(tmp_path: Path, answer: str, told: str) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        person = await swarm.sign_in()
+        needs = await person.page("/mail?box=needs")
+        (own,) = re.findall(r'<a href="([^"]+)">Read all of', needs)
+        path = f"/mail/{swarm.bills}/contacts"
+
+        shown = await person.page(own)
+        pressed = await person.press(own, path, {**fields_of(swarm, answer), "back": own})
+
+        for name, value in {**fields_of(swarm, answer), "back": own}.items():
+            assert f'name="{name}" value="{value}"' in shown, name
+        assert "Never returns it to GreenHill" in shown
+        after = await person.page(pressed.headers["location"])
+        assert told in after
+        assert "has to let" not in after
+        assert ("Which currency?" in await swarm.inbox_of("CopperOak")) == (answer != "deny")
 
 
 async def test_links_are_drawn_with_what_they_are_and_each_agent_leads_to_its_page(tmp_path: Path) -> None:
@@ -186,6 +251,76 @@ async def test_a_request_is_answered_from_what_needs_a_person(tmp_path: Path, an
 
         for name, value in {**fields_of(swarm, answer), "back": needs}.items():
             assert f'name="{name}" value="{value}"' in shown
-        assert (pressed.status_code, pressed.headers["location"]) == (303, needs)
-        assert "asks to write to" not in await person.page(needs)
+        did = "approved" if answer == "approve" else "denied"
+        assert (pressed.status_code, pressed.headers["location"]) == (303, f"{needs}&did={did}&mail=1")
+        after = await person.page(pressed.headers["location"])
+        assert f"{did.capitalize()}. 1 held message was" in after
+        assert "asks to write to" not in after
         assert ("Which currency?" in await swarm.inbox_of("CopperOak")) == (answer == "approve")
+
+
+@pytest.mark.parametrize(
+    ("first", "late", "told"), [("deny", "approve", "is denied"), ("approve", "deny", "is approved")]
+)
+async def test_a_late_answer_overturns_no_other_and_is_told_what_is_so(
+    tmp_path: Path, first: str, late: str, told: str
+) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        person = await swarm.sign_in()
+        path = f"/mail/{swarm.bills}/contacts"
+        fields = fields_of(swarm, late) | {"seen": _seen_on(await person.page(path))}
+        await person.press(path, path, fields_of(swarm, first) | {"seen": fields["seen"]})
+        before = await swarm.app.store.read(lambda view: next(iter(view.contacts.each())))
+
+        pressed = await person.press(path, path, fields)
+        again = await person.press(path, path, fields | {"seen": _seen_on(await person.page(path))})
+
+        assert (pressed.status_code, fields["seen"]) == (409, "pending")
+        assert f"to CopperOak {told} by now" in pressed.text
+        assert again.status_code == 303
+        after = await swarm.app.store.read(lambda view: next(iter(view.contacts.each())))
+        assert after.status is not before.status
+
+
+async def test_of_two_answers_at_once_one_counts(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        person = await swarm.sign_in()
+        path = f"/mail/{swarm.bills}/contacts"
+        shown = await person.page(path)
+        fields = {"seen": _seen_on(shown), "csrf": csrf_in(shown, path)}
+
+        pressed = await asyncio.gather(
+            *(
+                person.client.post(path, data=fields_of(swarm, answer) | fields, headers={"origin": ORIGIN})
+                for answer in ("approve", "deny")
+            )
+        )
+
+        assert sorted(one.status_code for one in pressed) == [303, 409]
+
+
+async def test_a_request_that_is_made_again_meanwhile_is_answered(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        person = await swarm.sign_in()
+        path = f"/mail/{swarm.bills}/contacts"
+        seen = _seen_on(await person.page(path))
+        await swarm.app.call(
+            "request_contact",
+            project_key=SHOP,
+            from_agent="GreenHill",
+            to_agent="CopperOak",
+            to_project=BILLS,
+            reason="once more",
+        )
+
+        pressed = await person.press(path, path, fields_of(swarm, "approve") | {"seen": seen})
+
+        assert pressed.status_code == 303
+
+
+def _seen_on(page: str) -> str:
+    """What the first form of the page was shown of."""
+    return page.partition('name="seen" value="')[2].partition('"')[0]

@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
+import pytest
 
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.identity.web_sessions import OpenedBy, SessionGrant
-from mcp_agent_mail.features.oversight.events import MAX_STREAMS
+from mcp_agent_mail.features.oversight.events import MAX_STREAMS, EventStream
 from mcp_agent_mail.web.cookies import SESSION_COOKIE, cookie_name
 from tests.server.served_mail import Served, serving
 
@@ -48,6 +49,25 @@ async def test_new_mail_is_told_by_numbers_and_a_return_goes_on_behind_it(tmp_pa
     assert event == "event: mail"
     assert data == f'data: {{"kind":"mail","id":{number},"project_id":1}}'
     assert behind == "event: receipt"
+
+
+async def test_a_page_says_behind_which_event_it_was_made(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        page = (await served.client.get("/mail")).text
+        after = page.partition('data-after="')[2].partition('"')[0]
+        number = await served.send(subject="Between the page and its stream")
+        async with served.client.stream("GET", EVENTS, params={"after": after}) as answer:
+            lines = _lines(answer)
+            await _until(lines, "event: begin")
+            told = await _until(lines, "event: "), await _until(lines, "data: ")
+
+    assert told == ("event: mail", f'data: {{"kind":"mail","id":{number},"project_id":1}}')
+
+
+async def test_silence_is_no_silence_to_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(vars(EventStream.pages)["__kwdefaults__"], "silence_s", 0.05)
+    async with serving(tmp_path) as served, served.client.stream("GET", EVENTS) as answer:
+        assert await _until(_lines(answer), "event: beat")
 
 
 async def test_the_stream_ends_with_its_session(tmp_path: Path) -> None:

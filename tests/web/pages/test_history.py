@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import re
 from collections.abc import AsyncIterator
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive.reading import browser as archive_browser
+from tests.sick_git import put_git
 from tests.web.pages.archived_app import ArchivedApp, open_archived_app
+from tests.web.visits import shown_text
 
 PAGES = ("guide", "activity", "timeline", "browser", "network", "time-travel")
 
@@ -28,16 +31,26 @@ async def newest_commit(archived: ArchivedApp) -> str:
     return f"/mail/archive/commit/{found[1]}?project={archived.slug}"
 
 
-async def test_every_page_is_there_and_without_a_project_asks_for_one(archived: ArchivedApp) -> None:
+async def test_every_page_is_there_and_asks_which_project_where_there_are_several(archived: ArchivedApp) -> None:
     await archived.sign_in()
 
     for name in PAGES:
         shown = await archived.get(f"/mail/archive/{name}?project={archived.slug}")
+        only = await archived.get(f"/mail/archive/{name}")
+
+        assert (shown.status_code, only.status_code) == (200, 200), name
+        assert "<script>alert" not in shown.text, name
+        assert "Of which project?" not in only.text, name
+        # Every other page of history is about the same project.
+        others = set(re.findall(r'href="/mail/archive/([a-z-]+)\?project=([^"]+)"', shown.text))
+        assert {(one, archived.slug) for one in PAGES} <= others, name
+
+    await archived.app.call("ensure_project", human_key="/code/other")
+    for name in set(PAGES) - {"guide"}:
         asked = await archived.get(f"/mail/archive/{name}")
 
-        assert (shown.status_code, asked.status_code) == (200, 200), name
-        assert "<script>alert" not in shown.text, name
-        assert f'href="/mail/archive/{name}?project={archived.slug}"' in asked.text or name == "guide"
+        assert "Of which project?" in asked.text, name
+        assert f'href="/mail/archive/{name}?project={archived.slug}"' in asked.text, name
 
 
 async def test_a_commit_shows_its_changes_to_the_operator_alone(archived: ArchivedApp) -> None:
@@ -51,7 +64,9 @@ async def test_a_commit_shows_its_changes_to_the_operator_alone(archived: Archiv
     assert "GreenHill/inbox" not in as_reader.text
     assert 'class="line-added"' in as_operator.text
     assert "GreenHill/inbox" in as_operator.text
-    assert '<details class="change" open><summary><code>' in as_operator.text
+    assert '<details class="change"><summary><code>' in as_operator.text
+    assert "diff --git" not in as_operator.text
+    assert "BlueLake wrote to RedStone" in shown_text(as_operator)
     assert '<span class="plus">+' in as_operator.text
     assert "<script>alert" not in as_operator.text
 
@@ -101,11 +116,19 @@ async def test_an_inbox_at_a_past_time_is_what_was_there(archived: ArchivedApp) 
 
     before = await archived.get(f"{path}2020-01-01")
     after = await archived.get(f"{path}2090-01-01")
-    unfit = await archived.get(f"{path}soon")
+    hour_ago = re.search(r'<a href="([^"]+)">1 h ago</a>', after.text)
+    unfit = [
+        await archived.get(path + at) for at in ("soon", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00%2B23:59")
+    ]
 
+    assert 'type="datetime-local" step="1" value="2090-01-01T00:00:00"' in after.text
+    assert hour_ago is not None
+    assert "Nothing had been delivered" in (await archived.get(html.unescape(hour_ago[1]))).text
+    assert re.search(r"\d\d:\d\d UTC</time>", after.text)
     assert "Nothing had been delivered" in before.text
     assert "2 messages in the inbox of RedStone" in after.text
-    assert unfit.status_code == 400
+    assert [one.status_code for one in unfit] == [400, 400, 400]
+    assert all("is no time" in one.text for one in unfit)
 
 
 async def test_the_raw_file_is_plain_text_in_a_sandbox(archived: ArchivedApp) -> None:
@@ -119,3 +142,40 @@ async def test_the_raw_file_is_plain_text_in_a_sandbox(archived: ArchivedApp) ->
     assert answer.text.startswith("---json\n")
     assert "GreenHill" not in blind.text
     assert unknown.status_code == 404
+
+
+async def test_a_git_that_hangs_is_not_just_now_and_keeps_nobody_waiting_behind_it(
+    archived: ArchivedApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive_browser, "_TIMEOUT_S", 0.2)
+    put_git(tmp_path / "bin", f"echo >> {tmp_path / 'asked'}; exec sleep 300", monkeypatch)
+    activity = f"/mail/archive/activity?project={archived.slug}"
+    travel = f"/mail/archive/time-travel?project={archived.slug}&agent=RedStone&at=9998-01-01"
+    raw = f"/mail/{archived.slug}/message/{archived.ids['plan']}/raw"
+
+    together = await asyncio.gather(*(archived.get(activity) for _ in range(6)))
+    late = [await archived.get(path) for path in (activity, f"/mail/archive/browser?project={archived.slug}", raw)]
+    await archived.sign_in()
+    signed = await archived.get(f"/mail/archive/browser?project={archived.slug}")
+    past = await archived.get(travel)
+
+    assert [one.status_code for one in (*together, late[0], late[2], signed)] == [503] * 9
+    assert "Git did not answer within 0.2 s" in together[0].text
+    assert all(1 <= int(one.headers["retry-after"]) <= 10 for one in (*together, signed))
+    assert (tmp_path / "asked").read_text().count("\n") == 1
+    assert (past.status_code, "Ours" in past.text) == (200, True)
+
+
+@pytest.mark.parametrize("script", ["exit 1", "echo garbage"])
+async def test_a_git_that_fails_is_not_just_now_and_what_is_not_there_is_not_found(
+    archived: ArchivedApp, script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unknown = await archived.get(f"/mail/archive/commit/{'0' * 40}?project={archived.slug}")
+    put_git(tmp_path / "bin", script, monkeypatch)
+
+    failed = await archived.get(f"/mail/archive/activity?project={archived.slug}")
+    raw = await archived.get(f"/mail/{archived.slug}/message/{archived.ids['plan']}/raw")
+
+    assert (unknown.status_code, failed.status_code, raw.status_code) == (404, 503, 503)
+    assert failed.headers["retry-after"] == "60"
+    assert "Not just now" in failed.text

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.features.oversight import needs
 from mcp_agent_mail.web.pages.inbox import PAGE_SIZE
 from mcp_agent_mail.web.pages.search import PAGE_SIZE as SEARCH_SIZE
 from tests.web.visits import Visits, open_visits, shown_text
@@ -178,7 +179,80 @@ async def test_what_needs_a_person_is_the_operators_alone(visits: Visits) -> Non
     assert "am web" in others
 
 
+async def test_a_row_of_the_persons_mail_says_why_it_is_there(visits: Visits) -> None:
+    await visits.send(subject="straight", to=["Human"], ack_required=True)
+    await visits.send(subject="beside", to=["RedStone"], cc=["Human"], ack_required=True)
+
+    for query in ({}, {"q": "needs:ack"}, {"box": "needs"}):
+        shown = (await visits.get("/mail", visits.operator, **query)).text
+        told = re.findall(r'<span class="reason">([^<]*)</span>', shown)
+        assert sorted(told) == ["cc to you", "to you"], query
+    assert 'class="reason"' not in (await visits.get("/mail")).text
+
+
+async def test_what_is_to_acknowledge_says_so_once_urgent_first_and_leads_to_the_rest(
+    visits: Visits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(needs, "SHOWN_NEEDS", 2)
+    monkeypatch.setattr(needs, "MOST_NEEDS", 2)
+    for subject, importance in (("one", "normal"), ("two", "high"), ("three", "urgent")):
+        await visits.send(subject=subject, importance=importance, to=["Human"], ack_required=True)
+
+    shown = await visits.get("/mail", visits.operator, box="needs")
+
+    assert visits.subjects(shown) == ["three", "one"]
+    assert shown.text.count('class="mark owes') == 2
+    assert "asks you to acknowledge" not in shown.text
+    assert 'Needs you</span><span class="count">2+</span>' in shown.text
+    assert 'href="/mail?q=needs%3Aack"' in shown.text
+    assert visits.subjects(await visits.get("/mail", visits.operator, q="needs:ack")) == ["three", "two", "one"]
+
+
+async def test_requests_are_pages_that_lead_on(visits: Visits, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(needs, "SHOWN_NEEDS", 1)
+    for sender in ("BlueLake", "RedStone"):
+        await visits.hold(subject=f"of {sender}", sender_name=sender)
+
+    first = await visits.get("/mail", visits.operator, box="needs")
+    second = await visits.get(visits.next_href(first), visits.operator)
+
+    assert ("of BlueLake" in first.text, "of RedStone" in first.text) == (True, False)
+    assert ("of BlueLake" in second.text, "of RedStone" in second.text) == (False, True)
+    assert 'rel="next"' not in second.text
+
+
 async def test_the_log_is_what_the_server_told(visits: Visits) -> None:
     await visits.send(subject="of an agent")
 
     assert visits.subjects(await visits.get("/mail", box="log")) == []
+
+
+async def test_a_project_without_mail_says_what_would_be_here(visits: Visits) -> None:
+    slug = (await visits.app.call("ensure_project", human_key="/code/empty"))["slug"]
+
+    page = await visits.get("/mail", q=f"project:{slug}")
+
+    assert "No mail passes" not in page.text
+    assert "agents of empty send would be here" in shown_text(page)
+    assert "am mail send" in page.text
+    assert 'rel="next"' not in page.text
+
+
+async def test_the_message_that_is_read_beside_the_list_stands_in_the_address(visits: Visits) -> None:
+    number = await visits.send(subject="Plan", body_md="the body")
+    slug = re.findall(r'href="/mail/([^/"]+)/message/', (await visits.get("/mail")).text)[0]
+
+    closed = await visits.get("/mail", q="from:BlueLake")
+    read = await visits.get("/mail", q="from:BlueLake", open=f"{slug}.{number}")
+
+    assert "the body" not in closed.text
+    assert visits.subjects(read) == ["Plan"]
+    assert "the body" in shown_text(read)
+    assert '<a class="shut" href="/mail?q=from%3ABlueLake" data-shut>' in read.text
+
+
+@pytest.mark.parametrize(("written", "status"), [("1", 404), (".1", 404), ("none.1", 404), ("code-app.", 400)])
+async def test_what_is_no_message_is_not_read_beside_the_list(visits: Visits, written: str, status: int) -> None:
+    answer = await visits.get("/mail", open=written)
+
+    assert answer.status_code == status, answer.text

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -61,13 +62,62 @@ async def test_what_is_not_there_is_a_page(visits: Visits) -> None:
 
 async def test_a_thread_is_read_from_its_beginning_page_by_page(visits: Visits) -> None:
     for number in range(THREAD_PAGE + 1):
-        await visits.send(subject=f"Letter {number:03}", thread_id="T-1")
+        await visits.send(body_md=f"Letter {number:03}", thread_id="T-1")
 
     first = await visits.get("/mail/code-app/thread/T-1")
     later = await visits.get(visits.next_href(first))
 
     told = [re.findall(r"Letter \d+", shown_text(page)) for page in (first, later)]
     assert told == [[f"Letter {number:03}" for number in range(THREAD_PAGE)], [f"Letter {THREAD_PAGE:03}"]]
+
+
+async def test_a_page_of_a_thread_says_where_it_stands_and_leads_to_the_others(visits: Visits) -> None:
+    sent = [await visits.send(subject="Freeze", thread_id="T-1", to=["RedStone", "GreenField"]) for _ in range(61)]
+    start = "/mail/code-app/thread/T-1"
+
+    async def pages(label: str) -> list[str]:
+        shown, path = [], start
+        while path:
+            page = await visits.get(path)
+            said = re.search(r"(\d+ to \d+) of 61", shown_text(page))
+            assert said is not None, path
+            shown.append(said[1])
+            found = re.search(rf'<a[^>]*?href="([^"]*)"[^>]*>{label}</a>', page.text)
+            path = html.unescape(found[1]) if found else ""
+            assert page.text.count("Freeze</h1>") == 1
+            assert page.text.count("Freeze") == 2  # the other is the title
+        return shown
+
+    assert await pages("Later") == ["1 to 25", "26 to 50", "51 to 61"]
+    assert await pages("Newest") == ["1 to 25", "37 to 61"]
+    start = f"{start}?after={sent[49]}"
+    assert await pages("Earlier") == ["51 to 61", "26 to 50", "1 to 25"]
+    assert await pages("Oldest") == ["51 to 61", "1 to 25"]
+
+
+async def test_a_thread_is_a_tree_of_answers_with_what_became_of_each(visits: Visits) -> None:
+    root = await visits.send(subject="Freeze", thread_id="T-1", to=["RedStone", "GreenField"])
+    await visits.app.call("mark_message_read", project_key=APP, agent_name="RedStone", message_id=root)
+    await visits.app.call("reply_message", project_key=APP, sender_name="RedStone", message_id=root, body_md="Mine.")
+    await visits.send(subject="Thaw", thread_id="T-1")
+
+    anybodys = await visits.get("/mail/code-app/thread/T-1")
+    operators = await visits.get("/mail/code-app/thread/T-1", visits.operator)
+
+    assert re.findall(r'<li class="depth-(\d)">', anybodys.text) == ["0", "1", "0"]
+    assert f'answers <a href="#m{root}">#{root}</a>' in anybodys.text
+    assert "1 of 2 read" in shown_text(anybodys)
+    assert re.findall(r'class="own-subject">(\w+)', anybodys.text) == ["Thaw"]
+    assert "data-reply" not in anybodys.text
+    assert operators.status_code == 200
+
+
+async def test_a_message_says_when_it_was_sent_as_a_person_writes_it(visits: Visits) -> None:
+    page = await visits.get(f"/mail/code-app/message/{await visits.send()}")
+
+    assert re.search(r">\d{1,2} [A-Z][a-z]{2}(?: \d{4})? \d\d:\d\d UTC · \w+</time>", page.text)
+    assert re.search(r'title="\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"', page.text)
+    assert not re.search(r'title="[^"]*T\d\d:', page.text)
 
 
 async def test_a_message_says_how_much_came_later_in_its_thread(visits: Visits) -> None:

@@ -102,6 +102,19 @@ async def test_what_was_left_is_released_and_its_holder_told_with_the_note(tmp_p
         assert "We ship at noon" in str(told)
 
 
+async def test_the_evidence_is_looked_at_when_who_may_release_opens_the_page(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        number = await swarm.hold("BlueLake", "src/cart/**")
+        own = f"/mail/{swarm.shop}/file_reservations/{number}"
+
+        anybody = await swarm.text(own)
+        person = await swarm.sign_in()
+
+        assert "not looked lately" in anybody
+        assert "not looked lately" not in await person.page(own)
+        await person.page(f"/mail/{swarm.bills}/file_reservations/{number}", 404)
+
+
 async def test_nobody_but_the_operator_in_a_session_releases(tmp_path: Path) -> None:
     async with open_swarm(tmp_path) as swarm:
         number = await swarm.hold("BlueLake", "src/cart/**")

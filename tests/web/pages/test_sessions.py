@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from tests.server.whole_app import OPERATOR
+from tests.sick_store import full_disk
 from tests.web.visits import Visits, open_visits, shown_text
 
 OWN = {"origin": "http://127.0.0.1"}
@@ -20,7 +21,11 @@ async def visits(tmp_path: Path) -> AsyncIterator[Visits]:
 
 
 def csrf_of(page: httpx.Response) -> str:
-    found = re.search(r'name="csrf" value="(\w+)"', page.text)
+    return field_of(page, "csrf")
+
+
+def field_of(page: httpx.Response, name: str) -> str:
+    found = re.search(f'name="{name}" value="([^"]+)"', page.text)
     assert found is not None, page.text
     return found[1]
 
@@ -81,3 +86,40 @@ async def test_signing_out_ends_the_session(visits: Visits) -> None:
     assert (answer.status_code, answer.headers["location"]) == (303, "/mail/sign-in")
     assert "Max-Age=0" in answer.headers["set-cookie"]
     assert "Reading only" in (await visits.get("/mail")).text
+
+
+async def test_a_sign_in_that_the_server_cannot_write_is_its_own_fault_and_spends_no_link(visits: Visits) -> None:
+    made = await visits.app.call("create_sign_in_link", visits.operator)
+    link = made["path"].partition("link=")[2]
+
+    with full_disk(visits.app.store):
+        failed = await sign_in(visits, link=link)
+        typed = await sign_in(visits, token=OPERATOR)
+    again = await sign_in(visits, link=field_of(failed, "link"))
+
+    assert (failed.status_code, typed.status_code) == (503, 503)
+    assert failed.headers["retry-after"] == "1"
+    assert "database or disk is full" in shown_text(failed)
+    assert "idempotency_key" not in failed.text
+    assert 'name="token"' not in failed.text
+    assert again.status_code == 303
+    assert (await sign_in(visits, link=link)).status_code == 403
+
+
+async def test_a_sign_out_that_cannot_be_written_yet_counts_at_once_and_says_so(visits: Visits) -> None:
+    await sign_in(visits, token=OPERATOR)
+    page = await visits.get("/mail")
+    cookies = dict(visits.app.client.cookies)
+
+    with full_disk(visits.app.store):
+        answer = await visits.app.client.post("/mail/sign-out", data={"csrf": csrf_of(page)}, headers=OWN)
+        kept_cookies = dict(visits.app.client.cookies)
+        visits.app.client.cookies.update(cookies)
+        meanwhile = await visits.get("/mail")
+
+    assert answer.status_code == 503
+    assert "Max-Age=0" in answer.headers["set-cookie"]
+    assert not any(name.startswith("agent_mail_session") for name in kept_cookies)
+    assert "You are signed out" in shown_text(answer)
+    assert "writes it down as soon as it can" in shown_text(answer)
+    assert "Reading only" in meanwhile.text

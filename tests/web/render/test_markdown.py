@@ -163,3 +163,12 @@ def test_the_parser_alone_lets_nothing_through_in_a_link(text: str, link: tuple[
 
 def test_the_parser_alone_makes_no_link_of_an_image_that_leads_nowhere() -> None:
     assert rendered("![a<b>](relative)") == "<p>![a&lt;b&gt;](relative)</p>\n"
+
+
+def test_a_column_is_aligned_as_its_writer_said() -> None:
+    shown = body_html("|step|took|\n|:-:|--:|\n|a|12 ms|\n")
+
+    assert '<th align="center">step</th>' in shown
+    assert '<td align="right">12 ms</td>' in shown
+    assert "style" not in shown
+    assert sanitised('<table><tr><td align="x" style="color:red">a</td></tr></table>').count("=") == 0

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.web.render.words import HUES, age, counted, hue_of, initials_of, size
+from mcp_agent_mail.web.render.words import HUES, age, clock, counted, hue_of, initials_of, moment, size
 
 NOW = Micros(1_800_000_000 * SECOND)
 
@@ -75,3 +75,9 @@ def test_a_count_has_its_noun() -> None:
         "1,204 messages",
         "2 copies",
     )
+
+
+def test_a_time_is_said_as_people_write_it() -> None:
+    assert moment(NOW) == "2027-01-15 08:00:00 UTC"
+    assert clock(NOW, NOW) == "15 Jan 08:00 UTC"
+    assert clock(Micros(NOW - 86_400 * 31 * SECOND), NOW) == "15 Dec 2026 08:00 UTC"

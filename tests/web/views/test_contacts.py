@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import pytest
+
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.web.views.contacts import ContactView, contact_graph, link_kinds
+from mcp_agent_mail.web.views.contacts import ContactView, contact_graph, link_kinds, told_answer
 
 
 def link(source: str, target: str, relation: str, standing: str, *, project: str = "app") -> ContactView:
@@ -43,3 +45,18 @@ def test_the_legend_has_what_there_is() -> None:
     links = [link("A", "B", "blocked", "denied"), link("A", "C", "pending", "asks"), link("A", "D", "pending", "asks")]
 
     assert link_kinds(links) == [("link-pending", "asks"), ("link-blocked", "denied")]
+
+
+@pytest.mark.parametrize(
+    ("did", "mail", "told"),
+    [
+        ("approved", "0", "Approved."),
+        ("approved", "1", "Approved. 1 held message was delivered."),
+        ("denied", "2", "Denied. 2 held messages were returned to the sender."),
+        ("denied", "<b>", "Denied."),
+        ("<b>", "1", ""),
+        ("", "", ""),
+    ],
+)
+def test_what_an_answer_did_is_said_from_a_known_word_and_a_number_alone(did: str, mail: str, told: str) -> None:
+    assert told_answer(did, mail) == told

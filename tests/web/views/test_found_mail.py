@@ -9,7 +9,7 @@ import pytest
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.features.oversight.mail_search import OversightSearch, SearchWish
-from mcp_agent_mail.web.views.found_mail import hit_rows
+from mcp_agent_mail.web.views.found_mail import hit_rows, plain_words
 from tests.seeded_store import SeededStore, open_seeded_store
 
 OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.STRICT)
@@ -56,3 +56,23 @@ async def test_mail_of_a_project_that_was_not_searched_is_named_by_its_senders(s
 
 async def test_where_nothing_was_found_there_are_no_rows(seeded: SeededStore) -> None:
     assert hit_rows(await OversightSearch(seeded.store).find(OPERATOR, SearchWish(words="parser", limit=9))) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("now **validates** the `cart`", "now validates the cart"),
+        (
+            "… | step | took | |---|--:| | bank | 3 ms | - [x] done - [ ] later",
+            "… · step · took · bank · 3 ms · done later",
+        ),
+        ("# Plan ## why? see [the spec](https://a.example/x)", "Plan why? see the spec"),
+        ("a __main__ b, 2 * 3, x_y, a-b, ```python def", "a main b, 2 * 3, x_y, a-b, def"),
+        ("Found: | a | b |", "Found: a · b"),
+        ("> a - b > c", "a - b > c"),
+        ("", ""),
+        ("** | ` [", "** · ` ["),
+    ],
+)
+def test_an_excerpt_is_plain_words(written: str, told: str) -> None:
+    assert plain_words(written) == told

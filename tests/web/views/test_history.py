@@ -38,7 +38,6 @@ def test_lines_of_a_change_are_told_apart_and_a_head_is_no_change() -> None:
 
     (file,) = view.files
     assert [(part.kind, part.text) for part in file.parts] == [
-        ("file", "diff --git a/x b/x\n--- a/x\n+++ b/x"),
         ("place", "@@ -1 +1 @@"),
         ("removed", "-one"),
         ("added", "+two"),
@@ -68,14 +67,26 @@ def test_a_line_that_looks_like_a_head_is_a_line_of_its_file() -> None:
     assert [one.path for one in view.files] == ["x"]
 
 
-def test_the_first_files_are_unfolded_up_to_a_bound_and_the_first_in_any_case() -> None:
-    most = history.MOST_OPEN_LINES
-    few = diff_view(_change_of(_section("a", 10) + _section("b", most) + _section("c", 3)))
-    long = diff_view(_change_of(_section("a", 2 * most) + _section("b", 3)))
+def test_a_file_is_unfolded_where_it_is_the_only_one() -> None:
+    one = diff_view(_change_of(_section("a", 3)))
+    two = diff_view(_change_of(_section("a", 3) + _section("b", 7)))
 
-    assert [one.is_open for one in few.files] == [True, False, False]
-    assert [one.is_open for one in long.files] == [True, False]
-    assert [(one.added, one.removed) for one in long.files] == [(2 * most, 0), (3, 0)]
+    assert [file.is_open for file in one.files] == [True]
+    assert [file.is_open for file in two.files] == [False, False]
+    assert [(file.added, file.removed) for file in two.files] == [(3, 0), (7, 0)]
+
+
+def test_what_the_name_of_a_file_says_is_not_said_again() -> None:
+    told = (
+        "diff --git a/x b/x\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+--- a\n+index 1"
+    )
+    (file,) = diff_view(_change_of(told, _file("x"))).files
+
+    assert [(part.kind, part.text) for part in file.parts] == [
+        ("file", "new file mode 100644"),
+        ("place", "@@ -0,0 +1 @@"),
+        ("added", "+--- a\n+index 1"),
+    ]
 
 
 def test_a_change_of_many_lines_is_cut_and_files_beyond_are_named_alone() -> None:

@@ -9,14 +9,24 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.ownership import require_in_store
 from mcp_agent_mail.archive.repository import ArchiveRepository
-from mcp_agent_mail.core.errors import NotFound
+from mcp_agent_mail.core.concurrency.looks import FIRST_SILENCE_S, Unanswered
+from mcp_agent_mail.core.errors import NotFound, Unavailable
 from mcp_agent_mail.core.git.process import GitFailed
 
+_RETRY_AFTER_S = 60
 _FACTS = "--batch-check=%(objectname) %(objecttype) %(objectsize)"
 
 
 class ArchiveNotFound(NotFound):
     """The project has no archive at this place, or no commit in it yet."""
+
+
+class ArchiveUnreadable(Unavailable):
+    """There is a history, and Git fails to read it, or says what nobody can read."""
+
+
+class ArchiveSilent(Unanswered):
+    """Git did not end within its time, and was ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,16 +48,35 @@ class BoundedReader:
 
     @contextmanager
     def told(self) -> Iterator[None]:
-        """Raises ArchiveRefused for what is no archive of ours, ArchiveNotFound for what Git cannot read within."""
+        """Raises ArchiveRefused for what is no archive of ours, ArchiveNotFound where no history is, and for what Git
+        cannot read within ArchiveUnreadable, or ArchiveSilent where it does not end.
+        """
         try:
             require_in_store(self._repository)
             yield
         except (GitFailed, ValueError, OSError) as unreadable:
-            raise ArchiveNotFound(
+            raise self._why_not(unreadable) from unreadable
+
+    def _why_not(self, unreadable: Exception) -> NotFound | Unavailable:
+        """Without Git: it may be what fails."""
+        data: dict[str, object] = {"path": str(self._path)}
+        if isinstance(unreadable, GitFailed) and unreadable.data.get("code", 0) is None:
+            return ArchiveSilent(
+                f"Git did not answer within {self._timeout_s:g} s for {self._path}.",
+                hint="Nothing else is affected. See whether `git log` answers there: its disk may hang.",
+                data={**data, "retry_after_s": round(FIRST_SILENCE_S)},
+            )
+        if not self._repository.exists() or not self._repository.written_tip():
+            return ArchiveNotFound(
                 f"There is no readable history in {self._path}.",
                 hint="`am status` says whether the archive has caught up; `am doctor verify` says what is wrong.",
-                data={"path": str(self._path)},
-            ) from unreadable
+                data=data,
+            )
+        return ArchiveUnreadable(
+            f"{_told(unreadable)} of {self._path}.",
+            hint="Try again in a minute; `am doctor verify` says what is wrong with the archive.",
+            data={**data, "retry_after_s": _RETRY_AFTER_S},
+        )
 
     def log(self, *options: str, form: str, most: int) -> Generator[str]:
         """What `form` makes of the first `most` commits, newest first. `options` end in a revision, or in its paths."""
@@ -72,6 +101,14 @@ class BoundedReader:
     def blob(self, name: str) -> bytes:
         """The whole content: look at its size first."""
         return self._repository.git("cat-file", "blob", name, timeout_s=self._timeout_s)
+
+
+def _told(unreadable: Exception) -> str:
+    if isinstance(unreadable, GitFailed):
+        return f"Git could not read the history (`git {unreadable.data['command']}` ended with an error)"
+    if isinstance(unreadable, OSError):
+        return f"Git cannot be run ({unreadable.strerror}): nobody can read the history"
+    return "What Git says cannot be read, as the history"
 
 
 def _object_in(answer: bytes) -> GitObject | None:

@@ -1,7 +1,13 @@
-"""Serves a bundle on loopback: the files of its manifest and no others, to who asks for this very address."""
+"""Serves a bundle on loopback: the files of its manifest and no others, to who asks for this very address.
+
+Whoever made the bundle may be a stranger. Cookies of a host go to all its ports, and those of the pages of this program
+are among them: so a page of a bundle gets an origin of its own (`sandbox`), which may set none. It must be let read its
+own files then as one from elsewhere, and nothing but that the address cannot be guessed keeps others from them.
+"""
 
 from __future__ import annotations
 
+import secrets
 import sys
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -29,12 +35,13 @@ _TYPES = {
 }
 _HEADERS = (
     ("X-Content-Type-Options", "nosniff"),
-    ("Content-Security-Policy", "frame-ancestors 'none'"),
-    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("Content-Security-Policy", "sandbox allow-scripts allow-forms; form-action 'none'; frame-ancestors 'none'"),
+    ("Access-Control-Allow-Origin", "null"),
     ("Referrer-Policy", "no-referrer"),
     ("Cache-Control", "no-store"),
 )
 _WITHIN_S = 30
+_SECRET_BYTES = 16
 
 
 class BundleServer(ThreadingHTTPServer):
@@ -45,6 +52,7 @@ class BundleServer(ThreadingHTTPServer):
     def __init__(self, folder: Path, port: int) -> None:
         self.folder = folder
         self.manifest: BundleManifest = read_manifest(folder)[0]
+        self.begin = f"/{secrets.token_urlsafe(_SECRET_BYTES)}/"
         try:
             super().__init__((_LOOPBACK, port), _BundleHandler)
         except OSError as taken:
@@ -54,7 +62,8 @@ class BundleServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        return f"http://{_LOOPBACK}:{self.server_address[1]}/"
+        """Its first page; all others begin so too."""
+        return f"http://{_LOOPBACK}:{self.server_address[1]}{self.begin}"
 
 
 class _BundleHandler(BaseHTTPRequestHandler):
@@ -72,11 +81,13 @@ class _BundleHandler(BaseHTTPRequestHandler):
 
     def _answer(self, *, with_body: bool) -> None:
         port = self.server.server_address[1]
+        begin = self.server.begin
+        is_begun = secrets.compare_digest(self.path[: len(begin)].encode(), begin.encode())
         # A page elsewhere whose name leads here would read the mail otherwise.
-        if self.headers.get("Host") not in (f"{_LOOPBACK}:{port}", f"localhost:{port}"):
+        if not is_begun or self.headers.get("Host") not in (f"{_LOOPBACK}:{port}", f"localhost:{port}"):
             self._send(HTTPStatus.FORBIDDEN, b"Open the address that am share preview printed.\n", "txt", with_body)
             return
-        path = unquote(urlsplit(self.path).path).lstrip("/") or "index.html"
+        path = unquote(urlsplit(self.path).path[len(begin) :]) or "index.html"
         content = self._content(path)
         if content is None:
             self._send(HTTPStatus.NOT_FOUND, b"No such file in this bundle.\n", "txt", with_body)

@@ -46,6 +46,12 @@ class DirectorySilent(Unavailable):
     """A look at the directory did not end in time: its disk, or network mount, hangs."""
 
 
+class Unanswered(Unavailable):
+    """What a look raises that has ended itself, for want of an answer within its own limit. No thread is lost by it;
+    for the rest it is as one that hangs.
+    """
+
+
 class TooManyLooks(Busy):
     """Many callers ask for directories that have not been looked at yet, or no thread can be had for one."""
 
@@ -64,6 +70,8 @@ class _Directory:
     """Looks that were lost since it answered last."""
     silent_until: float = 0.0
     silence_s: float = 0.0
+    why: str = ""
+    """What a look said that has ended itself; empty where it hangs."""
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -105,7 +113,8 @@ class Looks:
 
     def silent(self) -> int:
         """How many directories do not answer just now."""
-        return sum(directory.unanswered > 0 for directory in self._directories.values())
+        now = self._elapsed()
+        return sum(one.unanswered > 0 or now < one.silent_until for one in self._directories.values())
 
     def lost_threads(self) -> int:
         return self._lost
@@ -161,11 +170,11 @@ class Looks:
 
     def _require_answering(self, directory: _Directory) -> None:
         count = directory.unanswered
-        if count and (count >= LOST_OF_ONE or self._elapsed() < directory.silent_until):
+        if count >= LOST_OF_ONE or self._elapsed() < directory.silent_until:
             raise self._silent(directory)
 
     def _silent(self, directory: _Directory) -> DirectorySilent:
-        what = f"{directory.path:.300} does not answer: its disk or network mount hangs."
+        what = directory.why or f"{directory.path:.300} does not answer: its disk or network mount hangs."
         if directory.unanswered >= LOST_OF_ONE:
             return DirectorySilent(
                 what,
@@ -176,7 +185,8 @@ class Looks:
         left_s = max(1, round(directory.silent_until - self._elapsed()))
         return DirectorySilent(
             what,
-            hint=f"See whether `ls` answers there; nothing else is affected. It is looked at again in {left_s} s.",
+            hint=f"See whether `{'git log' if directory.why else 'ls'}` answers there; nothing else is affected. It is "
+            f"looked at again in {left_s} s.",
             data={"directory": directory.path, "retry_after_s": left_s},
         )
 
@@ -214,14 +224,21 @@ class Looks:
         directory.at_work = None
         directory.lost += 1
         directory.unanswered += 1
+        directory.why = ""
+        self._silence(directory)
+        _answer(look, error=self._silent(directory))
+        self._leave(look)
+        self._begin()
+
+    def _silence(self, directory: _Directory) -> None:
+        """Nobody waits for it from now on, and nobody asks it for a while."""
         directory.silence_s = min(max(SILENCE_GROWS * directory.silence_s, FIRST_SILENCE_S), LAST_SILENCE_S)
         directory.silent_until = self._elapsed() + directory.silence_s
         self._answered.pop(directory.path, None)
         self._log(logging.WARNING, "does not answer", directory, lost_threads=self._lost)
-        for other in [look, *(other for other in self._waiting if other.directory is directory)]:
+        for other in [other for other in self._waiting if other.directory is directory]:
             _answer(other, error=self._silent(directory))
             self._leave(other)
-        self._begin()
 
     def _end(self, thread: _Thread, look: _Look, result: object, error: Exception | None) -> None:
         """On the loop: its thread is back, in time or not."""
@@ -236,10 +253,14 @@ class Looks:
             self._at_work.discard(look)
             directory.at_work = None
             thread.end() if self._is_closed else self._idle.append(thread)
-        # Whatever still hangs there was asked of what is there no more: a mount was taken away and made anew.
-        directory.unanswered = 0
-        directory.silent_until = directory.silence_s = 0.0
-        self._remember(directory)
+        if isinstance(error, Unanswered):
+            directory.why = error.message
+            self._silence(directory)
+        else:
+            # Whatever still hangs there was asked of what is there no more: a mount was taken away and made anew.
+            directory.unanswered = 0
+            directory.silent_until = directory.silence_s = 0.0
+            self._remember(directory)
         _answer(look, result=result, error=error)
         self._begin()
         self._forget(directory)
@@ -264,7 +285,8 @@ class Looks:
     def _forget(self, directory: _Directory) -> None:
         is_wanted = directory.at_work is not None or any(look.directory is directory for look in self._waiting)
         # Whoever leaves late may hold what is forgotten already: the path may have a new one, with a thread at work.
-        if not is_wanted and not directory.lost and self._directories.get(directory.path) is directory:
+        is_kept = is_wanted or directory.lost or self._elapsed() < directory.silent_until
+        if not is_kept and self._directories.get(directory.path) is directory:
             del self._directories[directory.path]
 
 

@@ -65,12 +65,14 @@ class HealthService:
 
     async def is_ready(self) -> bool:
         """Whether the store can be read now. Without room for more it can: a server that is taken out of use for that
-        serves no readers either.
+        serves no readers either. Raises DatabaseTakenAway where another server would serve them better.
         """
         try:
-            return await self._store.read(lambda view: view.meta.schema_version()) > 0
+            is_read = await self._store.read(lambda view: view.meta.schema_version()) > 0
         except Unavailable:
             return False
+        self._store.require_in_place()
+        return is_read
 
     async def check(self) -> Health:
         """Write and read the store now. Never raises what a sick store raises: it reports."""

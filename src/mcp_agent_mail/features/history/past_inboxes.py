@@ -11,7 +11,7 @@ from pathlib import Path
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.history import FileHistory, FilePlace, FoundFile
-from mcp_agent_mail.archive.reading.bounded_reader import ArchiveNotFound
+from mcp_agent_mail.archive.reading.bounded_reader import ArchiveNotFound, ArchiveUnreadable
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
@@ -37,6 +37,8 @@ from mcp_agent_mail.store.transaction import View
 
 _COMMITS_LOOKED_AT = 20
 """The newest of those that wrote a message: the purge, and before it the last that had the text."""
+GIT_S = 10.0
+"""For one run of Git; a past inbox may need one or two for each message that was purged."""
 _FRONT_BYTES = 4 * 1024 * 1024
 """What may stand above a body: the names of some thousand recipients."""
 
@@ -54,16 +56,23 @@ class StorePlaces:
         return AttachmentFiles(self.storage_root / ATTACHMENTS_FOLDER)
 
 
+class WantsGit(Exception):
+    """A text that was purged since is in Git alone."""
+
+
 def read_past_inbox(
-    view: View, agent: Agent, project: Project, places: StorePlaces, *, at: Micros, limit: int
+    view: View, agent: Agent, project: Project, places: StorePlaces, *, at: Micros, limit: int, with_git: bool = True
 ) -> PastInbox:
     """The newest `limit` of what had been delivered to the agent `at` that time, with bodies, 2 MiB of them at most.
     A message that was purged since has its text from Git; one that was purged by then is the tombstone that it was.
+    Raises ArchiveSilent for a Git that hangs; without `with_git` WantsGit where one would have to be asked.
     """
     to_seq = view.inboxes.seq_until(agent.id, at)
     page = InboxPage(limit=limit, to_seq=to_seq, seen_to_seq=to_seq)
     entries = [_as_of(entry, at) for entry in view.inboxes.page(agent.id, page)]
     purged = _purged_after(view, entries, at)
+    if purged and not with_git:
+        raise WantsGit
     bodies = load_bodies(view, (one.head for one in entries if one.head.id not in purged))
     texts = _RecoveredTexts(
         view, agent, project, places, room=MAX_BODIES_BYTES - sum(map(escaped_bytes, bodies.values()))
@@ -129,7 +138,7 @@ class _RecoveredTexts:
         for project, folder in self._archives(head):
             try:
                 mail = self._read_from(project, folder, head)
-            except (ArchiveNotFound, ArchiveRefused):
+            except (ArchiveNotFound, ArchiveUnreadable, ArchiveRefused):
                 missing = MissingText.NO_ARCHIVE
                 continue
             if mail is not MissingText.NOT_IN_ARCHIVE:
@@ -147,7 +156,7 @@ class _RecoveredTexts:
         commits = self._view.outbox.commits_of_mail(project.id, head.id, _COMMITS_LOOKED_AT)
         snapshot = {"created_ts": head.created_ts, "id": head.id, "subject": head.subject}
         versions = {f"{folder}/{mail_tail(snapshot, one)}": one for one in range(OLDEST_VERSION, FORMAT_VERSION + 1)}
-        files = FileHistory(self._places.archive(project))
+        files = FileHistory(self._places.archive(project), timeout_s=GIT_S)
         for file in files.find([FilePlace(hexsha, path) for hexsha in commits for path in versions]):
             if file.size_bytes > self._room + _FRONT_BYTES:
                 return None

@@ -23,7 +23,7 @@ from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_to_read
 from mcp_agent_mail.domain.messages import MessageHead, RecipientKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.history.past_inboxes import StorePlaces, read_past_inbox
+from mcp_agent_mail.features.history.past_inboxes import GIT_S, StorePlaces, WantsGit, read_past_inbox
 from mcp_agent_mail.features.history.results import PastDays, PastInbox
 from mcp_agent_mail.features.messaging.read import InboxListing, SeenMessage, read_inbox, read_message
 from mcp_agent_mail.features.messaging.requests import InboxRequest, MessageRequest
@@ -65,6 +65,11 @@ class HistoryService:
         self._places = places
         self._clock = clock
         self.looks = Looks(threads=_THREADS, within_s=_WITHIN_S, subject="an archive")
+        self._mail_looks = Looks(threads=_THREADS, within_s=_WITHIN_S, subject="a project")
+
+    def all_looks(self) -> list[Looks]:
+        """At archives, and at the mail of projects, which no archive that hangs holds up."""
+        return [self.looks, self._mail_looks]
 
     async def commits(self, caller: Caller, project: Project, *, after: str | None, limit: int) -> list[HistoryEntry]:
         """The newest `limit` commits of a project's archive, or those after this one, newest first."""
@@ -128,15 +133,22 @@ class HistoryService:
     async def past_inbox(
         self, caller: Caller, project: Project, agent_name: str, *, at: Micros, limit: int
     ) -> PastInbox:
-        """An agent's inbox as it was at a time, for those who may open it."""
+        """An agent's inbox as it was at a time, for those who may open it. Its archive is looked at only for what the
+        store has no more.
+        """
         opened = await self._store.read(lambda view: open_inbox(view, caller, agent_name, project.human_key))
         database = self._store.path
 
-        def read() -> PastInbox:
+        def read(*, with_git: bool) -> PastInbox:
             with open_view(database) as view:
-                return read_past_inbox(view, opened.agent, opened.project, self._places, at=at, limit=limit)
+                return read_past_inbox(
+                    view, opened.agent, opened.project, self._places, at=at, limit=limit, with_git=with_git
+                )
 
-        return await self.looks.look(str(self._places.archive(project)), read)
+        try:
+            return await self._mail_looks.look(project.slug, lambda: read(with_git=False))
+        except WantsGit:
+            return await self.looks.look(str(self._places.archive(project)), lambda: read(with_git=True))
 
     async def raw_message(self, caller: Caller, project: Project, message_id: MessageId) -> bytes:
         """The file that the sender's archive has of a message, for those who see all that it says. Raises
@@ -178,7 +190,7 @@ def _require_open(seen: SeenMessage) -> None:
 
 
 def _read_raw(archive: Path, places: Sequence[FilePlace], message_id: MessageId) -> bytes:
-    files = FileHistory(archive)
+    files = FileHistory(archive, timeout_s=GIT_S)
     found = files.find(places)
     if not found:
         raise NotArchivedYet(

@@ -10,6 +10,7 @@ from mcp_agent_mail.core.errors import AgentMailError, call_text, listed, sugges
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.contacts import (
+    HELD_REASON,
     MAX_HELD_BYTES_OF_PAIR,
     MAX_HELD_COPIES_OF_PAIR,
     MAX_HELD_OF_MESSAGE,
@@ -31,7 +32,6 @@ from mcp_agent_mail.features.messaging.recipients import Skipped
 from mcp_agent_mail.store.transaction import Tx, View
 
 _CALLS_SUGGESTED = 10
-_REASON = "It has sent you mail that waits for your approval."
 
 
 def left_out(one: ConsentResult) -> Skipped:
@@ -133,7 +133,7 @@ def ask_for_held(tx: Tx, sender: Actor, held: Sequence[ConsentResult]) -> None:
     for one in held:
         request = LinkRequest(
             # A request that stands already keeps its own reason.
-            reason="" if one.relation is Relation.PENDING else _REASON,
+            reason="" if one.relation is Relation.PENDING else HELD_REASON,
             ttl=Micros(REQUEST_TTL_S * SECOND),
             is_private=one.recipient.kind is RecipientKind.BCC,
         )

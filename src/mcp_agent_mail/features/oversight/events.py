@@ -72,7 +72,7 @@ class SentEvent:
 
 
 class OversightEvents:
-    """`run` is a word that no other run of the server has. The buses are asked nothing before the first stream."""
+    """`run` is a word that no other run of the server has. The buses are asked nothing before the first page."""
 
     def __init__(
         self, copies: CopyBus, oversight: OversightBus, settle: Callable[[], Awaitable[None]], *, run: str
@@ -103,16 +103,25 @@ class OversightEvents:
         stream = EventStream(self, caller, self._place_of(after))
         self._streams.add(stream)
         try:
-            if not self._is_connected:
-                self._is_connected = True
-                self._copies.subscribe(self._copies_changed)
-                self._oversight.subscribe(self._oversight_changed)
-            # What is committed after this is sure to be heard of.
-            await self._settle()
+            await self._connect()
         except BaseException:
             stream.close()
             raise
         return stream
+
+    async def newest_id(self) -> str:
+        """Of the last event: a stream that goes on behind it tells of all that is committed from now on."""
+        if not self._is_connected:
+            await self._connect()
+        return self.id_of(self._last)
+
+    async def _connect(self) -> None:
+        """What is committed after this is sure to be heard of."""
+        if not self._is_connected:
+            self._is_connected = True
+            self._copies.subscribe(self._copies_changed)
+            self._oversight.subscribe(self._oversight_changed)
+        await self._settle()
 
     @property
     def count(self) -> int:

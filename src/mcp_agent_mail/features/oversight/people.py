@@ -6,18 +6,20 @@ Reads alone, by the rules of who reads what: they change nothing, and no agent i
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, ContactId, MessageId, ProductId, ProjectId
-from mcp_agent_mail.domain.contacts import Contact, HeldMail
+from mcp_agent_mail.domain.contacts import MAX_HELD_OF_MESSAGE, Contact
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, require_operator
 from mcp_agent_mail.domain.identity.names import HUMAN
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_reader
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.products import Product
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.oversight.contact_questions import ContactQuestion, contact_question
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.oversight.contact_pages import ContactSlice
 from mcp_agent_mail.store.transaction import View
@@ -25,28 +27,8 @@ from mcp_agent_mail.store.transaction import View
 MOST_REQUESTS = 50
 """Shown at a time: what is answered leaves the list."""
 MOST_HELD_OF_REQUEST = 10
-EXCERPT_CHARACTERS = 600
-"""Of a held message's body beside the request."""
 MOST_LEASES_OF_AGENT = 100
 MOST_PROJECTS_WITH_LEASES = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldPreview:
-    """A held message and the beginning of its body; `is_whole` where that is all of it."""
-
-    mail: HeldMail
-    excerpt: str
-    is_whole: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContactQuestion:
-    """Who asks to write to whom, with the first of the mail that waits for the answer; `held_total` is all of it."""
-
-    contact: Contact
-    held: Sequence[HeldPreview]
-    held_total: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +75,8 @@ class PeopleService:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.answering = asyncio.Lock()
+        """Whoever answers a request for contact looks first what it is, and nobody answers between."""
 
     async def lease_counts(self, caller: Caller, project: Project, agents: Sequence[AgentId]) -> Mapping[AgentId, int]:
         """How many live file reservations each has; nothing for who may not read the project's work."""
@@ -109,6 +93,20 @@ class PeopleService:
         return await self._store.read(
             lambda view: view.leases.live_of_agent(agent_id, LeaseKind.FILE, view.now, MOST_LEASES_OF_AGENT)
         )
+
+    async def link(self, caller: Caller, project: Project, target: str, source: tuple[Project, str]) -> Contact | None:
+        """Whether an agent may write to `target` of the project, by their names; for the operator."""
+        require_operator(caller)
+        source_project, source_name = source
+
+        def look(view: View) -> Contact | None:
+            to_agent = view.agents.find_by_name(project.id, target)
+            from_agent = view.agents.find_by_name(source_project.id, source_name)
+            if to_agent is None or from_agent is None:
+                return None
+            return view.contacts.find(from_agent.id, to_agent.id)
+
+        return await self._store.read(look)
 
     async def live_leases(self, caller: Caller, limit: int) -> Sequence[tuple[Project, Lease]]:
         """Live file reservations of all projects that the caller may read the work of, the newest project first; of the
@@ -133,7 +131,17 @@ class PeopleService:
 
         def look(view: View) -> list[ContactQuestion]:
             asked = view.contact_pages.requests_to(project.id, view.now, MOST_REQUESTS)
-            return [_screened(view, contact) for contact in asked]
+            return [contact_question(view, contact, MOST_HELD_OF_REQUEST) for contact in asked]
+
+        return await self._store.read(look)
+
+    async def questions_about(self, caller: Caller, message_id: MessageId) -> Sequence[ContactQuestion]:
+        """Whose answers held copies of the message wait for, in the order addressed; for the operator."""
+        require_operator(caller)
+
+        def look(view: View) -> list[ContactQuestion]:
+            asked = view.contact_pages.requests_about(message_id, MAX_HELD_OF_MESSAGE)
+            return [contact_question(view, contact, 0) for contact in asked]
 
         return await self._store.read(look)
 
@@ -167,18 +175,6 @@ class PeopleService:
             return ListedProducts(products=shown, next_before=found[limit - 1].id if len(found) > limit else None)
 
         return await self._store.read(look)
-
-
-def _screened(view: View, contact: Contact) -> ContactQuestion:
-    source, target = contact.source.agent_id, contact.target.agent_id
-    held = view.held.list_pair(source, target, MOST_HELD_OF_REQUEST)
-    bodies = view.messages.bodies([MessageId(one.message_id) for one in held])
-    texts = [(one, bodies.get(MessageId(one.message_id), "")) for one in held]
-    excerpts = [
-        HeldPreview(mail=one, excerpt=body[:EXCERPT_CHARACTERS], is_whole=len(body) <= EXCERPT_CHARACTERS)
-        for one, body in texts
-    ]
-    return ContactQuestion(contact=contact, held=excerpts, held_total=view.held.waiting(source, target).messages)
 
 
 def _counted(view: View, caller: Caller, project: Project) -> ListedProject:

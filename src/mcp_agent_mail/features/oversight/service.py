@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER, MessageId, ProjectId
-from mcp_agent_mail.domain.contacts import Contact, HeldMail
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, require_operator
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_reader
 from mcp_agent_mail.domain.messages import MOST_NEWER, Addressee, Importance, MessageHead, RecipientKind
@@ -22,16 +21,21 @@ from mcp_agent_mail.features.oversight.filter_resolution import (
     numbered_project,
     unknown_agents,
 )
+from mcp_agent_mail.features.oversight.needs import (
+    FIRST_NEEDS,
+    NeedCounts,
+    Needs,
+    NeedsPlace,
+    count_needs,
+    look_at_needs,
+)
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.mail.all_mail import HumanMail, MailQuery
-from mcp_agent_mail.store.mail.messages import MailCommit
-from mcp_agent_mail.store.mail.overdue_acks import OverdueCopy
+from mcp_agent_mail.store.mail.all_mail import HumanMail, HumanReason, MailQuery
+from mcp_agent_mail.store.mail.messages import END, MailCommit
 from mcp_agent_mail.store.transaction import View
 
 _LOOKED_AT = 10
 """So many of the newest messages are looked at for a project that takes more."""
-MOST_NEEDS = 100
-"""Of each kind of thing that waits for a person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +59,8 @@ class MailWish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OversightMail:
-    """`person` is when a `Human` read and acknowledged what came to it: empty but for the operator, who alone is that.
+    """`person` is when a `Human` read and acknowledged what came to it, `reasons` why it did: empty but for the
+    operator, who alone is that.
     `projects` are those that the mail was sent from.
 
     `next_before`: where the next page begins; None where nothing older is left.
@@ -64,6 +69,7 @@ class OversightMail:
     heads: Sequence[MessageHead]
     addressees: Mapping[MessageId, Sequence[Addressee]]
     person: Mapping[MessageId, tuple[Micros | None, Micros | None]]
+    reasons: Mapping[MessageId, HumanReason]
     projects: Mapping[ProjectId, Project]
     next_before: MessageId | None
     now: Micros
@@ -78,25 +84,6 @@ class HumanSlice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Needs:
-    """What waits for a person, each newest first and at most MOST_NEEDS of each."""
-
-    owed: Sequence[HumanMail]
-    requests: Sequence[Contact]
-    held: Sequence[HeldMail]
-    late: Sequence[OverdueCopy]
-    now: Micros
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeedCounts:
-    """`unread` is mail to `Human`. `needs` counts as far as MOST_NEEDS of each kind."""
-
-    unread: int
-    needs: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
     """`newer` is how much mail of its thread came later, counted as far as one more than MOST_NEWER; `commit` holds it
     in the archive, None while Git has yet to get it. `before` and `after` are its neighbours in the thread.
@@ -106,6 +93,19 @@ class Beside:
     newer: int
     before: MessageId | None = None
     after: MessageId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadPlace:
+    """Where a page of a thread stands that begins behind a message: `before` is how much of the thread is before it.
+    The page before it begins behind `earlier`, the last page behind `newest`, both None for the beginning. `subject` is
+    that of its first message.
+    """
+
+    before: int
+    earlier: MessageId | None
+    newest: MessageId | None
+    subject: str | None
 
 
 class OversightService:
@@ -138,10 +138,12 @@ class OversightService:
             )
             found = view.all_mail.page(query)
             ids = [head.id for head in found.heads]
+            person = view.all_mail.states_of_person(ids) if caller.is_operator else {}
             return OversightMail(
                 heads=found.heads,
                 addressees=shown_addressees(view, caller, ids),
-                person=view.all_mail.states_of_person(ids) if caller.is_operator else {},
+                person=person,
+                reasons=view.all_mail.reasons_of_person(person),
                 projects=_projects_of(view, found.heads),
                 next_before=found.next_before,
                 now=view.now,
@@ -167,23 +169,23 @@ class OversightService:
 
         return await self._store.read(look)
 
-    async def needs(self, caller: Caller) -> Needs:
-        """What waits for a person, for the operator."""
+    async def needs(self, caller: Caller, place: NeedsPlace = FIRST_NEEDS) -> Needs:
+        """A page of what waits for a person, for the operator."""
         require_operator(caller)
-        return await self._store.read(self._needs)
+        return await self._store.read(
+            lambda view: look_at_needs(view, place, late_until=Micros(view.now - self._late_after))
+        )
 
     async def count(self, caller: Caller) -> NeedCounts:
         """How much waits for a person; nothing does for anybody but the operator."""
         if not caller.is_operator:
             return NeedCounts(unread=0, needs=0)
+        return await self._store.read(count_needs)
 
-        def look(view: View) -> NeedCounts:
-            unread, _ = view.all_mail.count_to_person()
-            needs = self._needs(view)
-            parts = (needs.owed, needs.requests, needs.held, needs.late)
-            return NeedCounts(unread=unread, needs=sum(map(len, parts)))
-
-        return await self._store.read(look)
+    async def reasons(self, caller: Caller, message_ids: Collection[MessageId]) -> Mapping[MessageId, HumanReason]:
+        """Why those of the messages came to `Human` that did; for the operator."""
+        require_operator(caller)
+        return await self._store.read(lambda view: view.all_mail.reasons_of_person(message_ids))
 
     async def projects(self, *, limit: int) -> Sequence[Project]:
         """Those that are not set aside, the newest first: who may see that they exist is anybody who may come in."""
@@ -225,18 +227,38 @@ class OversightService:
         """What is to be said of names that no agent has; empty where each is somebody's."""
         return await self._store.read(lambda view: unknown_agents(view, names)) if names else ""
 
+    async def thread_place(self, project: Project, thread_id: str, after: int, *, page_size: int) -> ThreadPlace:
+        """Of a thread that the caller was found to see from `project`; `after` is 0 for its beginning."""
+
+        def look(view: View) -> ThreadPlace:
+            root = _root(view, project.id, thread_id)
+            first = [root] if root is not None else view.messages.list_thread(project.id, thread_id, limit=1)
+            place = view.messages.place(project.id, MessageId(after)) if after else None
+            before, earlier = 0, None
+            if place is not None:
+                before = view.messages.count_thread_up_to(project.id, thread_id, place) + (root is not None)
+                earlier = view.messages.find_back(project.id, thread_id, place, steps=page_size)
+            return ThreadPlace(
+                before=before,
+                earlier=earlier,
+                newest=view.messages.find_back(project.id, thread_id, END, steps=page_size),
+                subject=first[0].subject if first else None,
+            )
+
+        return await self._store.read(look)
+
     async def project(self, key: str) -> Project:
         """A project by its slug, a former one, its path, or its number. Raises UnknownProject."""
         return await self._store.read(lambda view: numbered_project(view, key))
 
-    def _needs(self, view: View) -> Needs:
-        return Needs(
-            owed=view.all_mail.owed_by_person(MOST_NEEDS, MessageId(MOST_NUMBER)),
-            requests=view.contacts.all_requests(view.now, MOST_NEEDS),
-            held=view.held.list_all(MOST_NEEDS),
-            late=view.overdue.late(Micros(view.now - self._late_after), MOST_NEEDS),
-            now=view.now,
-        )
+
+def _root(view: View, project_id: ProjectId, thread_id: str) -> MessageHead | None:
+    """The message that a thread is named by, where the project has it and it does not carry the thread's id."""
+    root = root_of_thread(thread_id)
+    if root is None or not view.messages.is_open_to(root, project_id):
+        return None
+    head = view.messages.find_head(root)
+    return None if head is None or head.thread_id == thread_id else head
 
 
 def _passes(head: MessageHead, addressees: Sequence[Addressee], wish: MailWish, project: Project | None) -> bool:

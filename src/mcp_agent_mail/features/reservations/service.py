@@ -6,12 +6,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from posixpath import join, normpath
 from typing import TypeVar
 
-from mcp_agent_mail.core.clock import Clock
+from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.ids import LeaseId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.identity.readership import require_to_read
+from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.patterns.syntax import OutsideProject
+from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reservations import PathConflict, Patterns, WaitingCall
 from mcp_agent_mail.features.identity.actor import require_actor
 from mcp_agent_mail.features.projects.lookup import find_around, require_project
@@ -125,6 +127,25 @@ class ReservationService:
             return self._staleness.assess(view, leases)
 
         return await self._store.read(look)
+
+    async def look_at(self, caller: Caller, project_key: str, lease_id: LeaseId, *, within_s: float) -> None:
+        """Look at what the workspace tells of a live reservation of the project, so that `list_` knows it, for the
+        operator, who decides by it. What was found a moment ago counts; what does not answer in time tells nothing.
+        """
+        require_operator(caller)
+
+        def case(view: View) -> tuple[Project, Lease | None, Micros]:
+            return require_project(view, project_key), view.leases.find(lease_id), view.now
+
+        project, lease, now = await self._store.read(case)
+        if (
+            lease is None
+            or lease.project_id != project.id
+            or lease.kind is not LeaseKind.FILE
+            or not lease.is_live(now)
+        ):
+            return
+        await self._staleness.look(project, lease, now, anew=False, within_s=within_s)
 
     async def waiting(self, caller: Caller, project_key: str, limit: int) -> list[WaitingCall]:
         """The calls that wait for reservations of this project, first come first."""

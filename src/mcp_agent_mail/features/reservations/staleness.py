@@ -79,7 +79,9 @@ class Staleness:
             self.watch_from(now)
         self._heard_ts = now
 
-    async def look(self, project: Project, lease: Lease, now: Micros, *, anew: bool) -> WorkspaceActivity:
+    async def look(
+        self, project: Project, lease: Lease, now: Micros, *, anew: bool, within_s: float = _LOOK_WITHIN_S
+    ) -> WorkspaceActivity:
         """What the workspace tells of the lease's pattern; in a thread, and remembered for the reads.
 
         A directory that does not answer tells nothing: its leases are not judged stale, and end when they expire.
@@ -88,7 +90,7 @@ class Staleness:
             self._workspaces.activity, project.human_key, lease.path_pattern, ignore_case=lease.ignore_case, anew=anew
         )
         try:
-            seen = await self._workspaces.looks.look(project.human_key, find, within_s=_LOOK_WITHIN_S)
+            seen = await self._workspaces.looks.look(project.human_key, find, within_s=within_s)
         except Unavailable:
             seen = _SILENT
         self._seen.pop(lease.id, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +64,7 @@ def export_bundle(
         with scratch_folder(aside(target, EXPORTING), for_what=target) as building:
             made = building.path / "made"
             made.mkdir()
-            manifest = BundleManifest(preset=preset, files=_written(made, files))
+            manifest = BundleManifest(preset=preset, files=_written(made, _read(files)))
             if known is None:
                 _write_manifest(made, manifest, sign)
                 sync_tree(made)
@@ -98,6 +98,23 @@ def _known(target: Path) -> BundleManifest | None:
         raise PlaceTaken(
             f"{unfit.message} Nothing in it is touched.", hint="Name a folder that is missing or empty."
         ) from unfit
+
+
+def _read(files: Iterable[BundleFile]) -> Iterator[BundleFile]:
+    """They are read as they are written: what fails in reading is no fault of the folder that they go to."""
+    reading = iter(files)
+    while True:
+        try:
+            file = next(reading)
+        except StopIteration:
+            return
+        except OSError as failed:
+            raise Unavailable(
+                f"What is given away cannot be read: {failed.strerror or failed}.",
+                hint="Look at the store: am doctor check",
+                data={"path": str(failed.filename or "")},
+            ) from failed
+        yield file
 
 
 def _written(folder: Path, files: Iterable[BundleFile]) -> Mapping[str, FileDigest]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -41,6 +41,7 @@ _RASTER = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/w
 _SLUG_LENGTH = 40
 RESERVED_NAMES = frozenset({"assets", "search", "attachments"})
 """Folders of a bundle that are no project's."""
+_ANOTHER = "another-project"
 _PRINTABLE = re.compile(rb"[\x20-\x7e]{8,}")
 
 _HIDDEN_INSIDE = "it holds what looks like a secret"
@@ -79,8 +80,7 @@ class SharingService:
     def __init__(self, view: View, contents: Contents) -> None:
         self._view = view
         self._contents = contents
-        known = view.projects.list_(include_archived=True, limit=_KNOWN_PROJECTS)
-        self.redactor = Redactor({one.human_key: _name_of(one) for one in known})
+        self.redactor = self._redactor({})
 
     def collect(self, wish: ShareWish) -> SharedMail:
         """What is given away, without bodies and contents. Raises UnknownProject, TooMuchToShare, NothingToShare."""
@@ -91,6 +91,7 @@ class SharingService:
             )
         projects = {one.id: one for one in (require_project(self._view, key) for key in wish.project_keys)}
         slugs = _own_slugs(projects.values())
+        self.redactor = self._redactor(projects)
         found = []
         room = MOST_MESSAGES
         for project in projects.values():
@@ -129,6 +130,15 @@ class SharingService:
                 # As text, whatever it is: no server gives it to a browser as a page.
                 return SharedContent(content=self.redactor.text(text).encode(), extension="txt")
         return SharedContent(why_left="secrets could hide in a file of its kind")
+
+    def _redactor(self, given: Collection[ProjectId]) -> Redactor:
+        """Of projects that are not given away nothing is told, but that there is one."""
+        known = self._view.projects.list_(include_archived=True, limit=_KNOWN_PROJECTS)
+        names = {one.id: _name_of(one) if one.id in given else _ANOTHER for one in known}
+        return Redactor(
+            {one.human_key: names[one.id] for one in known},
+            {one.slug: names[one.id] for one in known},
+        )
 
     def _read(self, stored: StoredContent) -> bytes | None:
         pieces: list[bytes] = []

@@ -40,14 +40,16 @@ class VerifiedBundle:
 def verify_bundle(folder: Path, check_signature: CheckSignature | None) -> VerifiedBundle:
     """Look at every byte in `folder`. Raises UnfitManifest, ChangedBundle, and what `check_signature` raises."""
     manifest, content = read_manifest(folder)
-    if check_signature is not None:
-        check_signature(content)
+    # First, since one that was broken off has no signature.
     if manifest.is_unfinished:
         raise ChangedBundle(
             f"An export into {folder} was interrupted.", hint="Run the same am share export again, or ask who made it."
         )
+    if check_signature is not None:
+        check_signature(content)
     found = set(_all_files(folder))
-    problems = [f"{path} is not in the manifest" for path in sorted(found - manifest.files.keys())]
+    problems = [f"{SIGNATURE} is no plain file"] if _is_odd(folder / SIGNATURE) else []
+    problems += [f"{path} is not in the manifest" for path in sorted(found - manifest.files.keys())]
     for path, digest in sorted(manifest.files.items()):
         if path not in found:
             problems.append(f"{path} is missing")
@@ -83,6 +85,11 @@ def _all_files(folder: Path) -> Iterator[str]:
             path = (here / name).relative_to(folder).as_posix()
             if path not in (MANIFEST, SIGNATURE):
                 yield path
+
+
+def _is_odd(place: Path) -> bool:
+    """Something that is no file stands there: a link, a pipe, a folder."""
+    return os.path.lexists(place) and not stat.S_ISREG(place.lstat().st_mode)
 
 
 def _is_same(place: Path, digest: FileDigest) -> bool:

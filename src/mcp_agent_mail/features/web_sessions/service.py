@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
@@ -63,6 +63,8 @@ class WebSessionService:
         self._clock = clock
         self._links: dict[bytes, Micros] = {}
         self._by_hash: dict[bytes, WebSession] | None = None
+        self._ending: set[WebSessionId] = set()
+        """Nobody is let in by these, and that is not written down yet: their rows are still there."""
 
     def make_link(self, caller: Caller) -> SignInLink:
         """A link for the operator's browser. Raises TooManyLinks."""
@@ -79,13 +81,20 @@ class WebSessionService:
         return SignInLink(code=code, expires_ts=expires_ts)
 
     async def open_by_link(self, code: str) -> OpenedSession:
-        """A session of the operator. The link is spent, whatever happens next. Raises SpentLink."""
-        until = self._links.pop(token_hash(code), 0)
-        if self._clock() >= until:
+        """A session of the operator. The link is spent by it, and stays good where none could be opened. Raises
+        SpentLink.
+        """
+        hashed = token_hash(code)
+        until = self._links.pop(hashed, None)
+        if until is None or self._clock() >= until:
             raise SpentLink(
                 "This sign-in link was used already, or its minute is over.", hint="Make another one: am web"
             )
-        return await self.open(SessionGrant(by=OpenedBy.LINK, role=Role.OPERATOR))
+        try:
+            return await self.open(SessionGrant(by=OpenedBy.LINK, role=Role.OPERATOR))
+        except Exception:
+            self._links[hashed] = until
+            raise
 
     async def open(self, grant: SessionGrant) -> OpenedSession:
         """A session of somebody whose token was judged: what `grant` says is believed. Those that have ended go, and
@@ -95,7 +104,7 @@ class WebSessionService:
             grant = replace(grant, judged_by=self._tokens.server_token_hash)
         secret = new_token(WEB_SESSION_PREFIX)
         hashed = token_hash(secret)
-        ended = {one.id for one in self._sessions().values() if self._has_ended(one)}
+        ended = self._ending | {one.id for one in self._sessions().values() if self._has_ended(one)}
         today = {one.id: found for one in self._sessions().values() if (found := self._today(one)) is not None}
 
         def unit(tx: Tx) -> list[tuple[bytes, WebSession]]:
@@ -106,8 +115,8 @@ class WebSessionService:
             tx.web_sessions.add(hashed, grant, tx.now)
             return tx.web_sessions.list_()
 
-        self._by_hash = dict(await self._store.write(unit))
-        return OpenedSession(session=self._by_hash[hashed], secret=secret)
+        sessions = self._keep(await self._store.write(unit))
+        return OpenedSession(session=sessions[hashed], secret=secret)
 
     def find(self, secret: str) -> WebSession | None:
         """The session of a browser that shows this, while it lasts, with the role that counts now; that it is in use is
@@ -129,18 +138,31 @@ class WebSessionService:
         return any(one.id == session_id and self._today(one) is not None for one in self._sessions().values())
 
     async def end(self, session_id: WebSessionId) -> None:
-        """From when this answers nobody is let in by it. Safe to repeat."""
+        """From when this is called nobody is let in by it, also where it raises what a sick store raises: the end is
+        then owed, and tried again until it is written down or the server stops. Safe to repeat.
+        """
 
-        def unit(tx: Tx) -> list[tuple[bytes, WebSession]]:
+        def unit(tx: Tx) -> WebSessionId:
             tx.web_sessions.remove(session_id)
-            return tx.web_sessions.list_()
+            return session_id
 
-        self._by_hash = {hashed: one for hashed, one in self._sessions().items() if one.id != session_id}
-        self._by_hash = dict(await self._store.write(unit))
+        self._ending.add(session_id)
+        self._keep(self._sessions().items())
+        try:
+            await self._store.write(unit)
+        except BaseException:
+            self._store.write_soon(unit, self._ending.discard)
+            raise
+        self._ending.discard(session_id)
 
     def _sessions(self) -> dict[bytes, WebSession]:
         if self._by_hash is None:
-            self._by_hash = dict(self._store.read_now(lambda view: view.web_sessions.list_()))
+            return self._keep(self._store.read_now(lambda view: view.web_sessions.list_()))
+        return self._by_hash
+
+    def _keep(self, found: Iterable[tuple[bytes, WebSession]]) -> dict[bytes, WebSession]:
+        """All that the store has, but for those that end just now."""
+        self._by_hash = {hashed: one for hashed, one in found if one.id not in self._ending}
         return self._by_hash
 
     def _today(self, session: WebSession) -> WebSession | None:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from starlette.types import Message, Receive, Scope, Send
 
-from mcp_agent_mail.core.errors import InvalidInput, RateLimited
+from mcp_agent_mail.core.errors import InvalidInput, RateLimited, Unavailable
 from mcp_agent_mail.core.logging import request_scope
 from mcp_agent_mail.core.profiles import Profiles
 from mcp_agent_mail.core.roles import Role
@@ -349,7 +349,11 @@ class HttpApp:
         elif scope["path"] == LIVENESS:
             await send_value(send, 200, {"status": "alive"})
         else:
-            ready = await self._is_ready()
+            try:
+                ready = await self._is_ready()
+            except Unavailable as refused:
+                await send_value(send, 503, {"status": "unavailable", "reason": refused.message})
+                return
             await send_value(send, 200 if ready else 503, {"status": "ready" if ready else "starting"})
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import orjson
+from starlette.types import Message
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from mcp_agent_mail.server.edge.browsers import ALWAYS
@@ -38,6 +39,24 @@ TOO_MANY_AT_ONCE = NO_ROOM._replace(bound=LimitReached.PIPELINED)
 UNKNOWN_CODING = Refusal(501, "Of transfer codings chunked alone is read, once.", LimitReached.MALFORMED)
 OTHER_HOST = Refusal(400, "The target names another host than Host does.", LimitReached.MALFORMED)
 NO_REQUEST = Refusal(400, "This is no HTTP/1.1 request.", LimitReached.MALFORMED)
+
+_CUT_SHORT_BODY = orjson.dumps(
+    {"detail": "The server stops, and this did not end before. Whether it was done shows once it is back."}
+)
+CUT_SHORT: tuple[Message, ...] = (
+    {
+        "type": "http.response.start",
+        "status": 503,
+        "headers": [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(_CUT_SHORT_BODY)),
+            (b"connection", b"close"),
+            (b"retry-after", b"1"),
+        ],
+    },
+    {"type": "http.response.body", "body": _CUT_SHORT_BODY},
+)
+"""What is sent where a stop ends a call: in the place of its answer."""
 
 _MAY_REPEAT = frozenset({408, 503})
 """Of a request that was not complete, or not begun."""

@@ -212,6 +212,11 @@ class BoundedHttp(ConnectionEnd):
             scope[OUTPUT] = self._outlet
             try:
                 await app(scope, receive, send)
+            except asyncio.CancelledError:
+                if not self._limiter.is_stopping:
+                    raise
+                # The stop's time is over: that is told to whoever waits, and is no fault that a log has to tell.
+                await _end_at_stop(cycle, send)
             finally:
                 self._end_call(cycle)
                 if self not in self.connections:  # It is gone.
@@ -265,3 +270,13 @@ class BoundedHttp(ConnectionEnd):
         if self._is_held_up:
             self._is_held_up = False
             self.on_response_complete()
+
+
+async def _end_at_stop(cycle: RequestResponseCycle, send: Send) -> None:
+    """The answer to what was cancelled; of one that has begun the end alone."""
+    if cycle.response_started:
+        cycle.disconnected = True
+        cycle.transport.close()
+        return
+    for message in http_refusals.CUT_SHORT:
+        await send(message)

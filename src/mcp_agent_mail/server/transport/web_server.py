@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import socket
 from collections.abc import Callable, Iterable, Iterator
@@ -28,6 +29,9 @@ TICK_S = 1.0
 """uvicorn's own is a tenth of that, to see that it is to stop: half of what an idle server would cost."""
 ACCEPTED_AT_ONCE = 16
 """Connections in one round of the event loop: who comes anew waits for few rounds while others keep it busy."""
+_UNENDED_S = 0.5
+"""From the end of what is overdue to uvicorn's own end of it."""
+_log = logging.getLogger("mcp_agent_mail.server")
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _HANG_UP = signal.SIGHUP
 """A terminal that closes sends it, and the shell in it once more."""
@@ -73,10 +77,11 @@ class WebServer(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,
                 timeout_keep_alive=KEEP_ALIVE_S,
-                timeout_graceful_shutdown=grace_s,  # type: ignore[arg-type]  # passed to asyncio.wait_for: fractions do
+                timeout_graceful_shutdown=grace_s + _UNENDED_S,  # type: ignore[arg-type]  # asyncio.wait_for's
             )
         )
         self._http_app = app
+        self._grace_s = grace_s
         self._is_to_stop = asyncio.Event()
         self._was_told = False
         self._on_started = on_started
@@ -134,13 +139,29 @@ class WebServer(uvicorn.Server):
         self._limiter.is_stopping = True
         self._on_stopping()
         self._http_app.end_streams()
-        ending = asyncio.get_running_loop().call_later(LAST_REQUESTS_WITHIN_S, self._end_unfinished)
+        loop = asyncio.get_running_loop()
+        ends = (
+            loop.call_later(LAST_REQUESTS_WITHIN_S, self._end_unfinished),
+            loop.call_later(self._grace_s, self._end_overdue),
+        )
         try:
             await super().shutdown(sockets=sockets)
         finally:
-            ending.cancel()
+            for end in ends:
+                end.cancel()
 
     def _end_unfinished(self) -> None:
         for connection in list(self.server_state.connections):
             assert isinstance(connection, ClosingHttp), "the protocol that this server was made with"
             connection.end_unfinished()
+
+    def _end_overdue(self) -> None:
+        """The stop's time is over. What does not let itself be cancelled is uvicorn's to complain of."""
+        tasks = list(self.server_state.tasks)
+        if tasks:
+            _log.info(
+                "requests did not end within the time of a stop, and are ended",
+                extra={"facts": {"requests": len(tasks)}},
+            )
+        for task in tasks:
+            task.cancel()

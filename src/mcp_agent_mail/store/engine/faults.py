@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mcp_agent_mail.core.errors import AgentMailError, Busy, Unavailable
+from mcp_agent_mail.core.errors import KEYED, AgentMailError, Busy, Unavailable
 
 # Not among them: SQLITE_READONLY, which is how a write on a reading connection looks.
 _OUTSIDE_FAULTS = frozenset(
@@ -54,6 +54,8 @@ class StoreFailed(Busy):
         """What a caller is told of a fault of SQLite or the disk: nothing is sure, and whether room is what lacks. Of
         damage, which no further call mends, that it is, and the ways back.
         """
+        if isinstance(cause, StoreFailed):
+            return cause.reworded(hint=cause.hint, data=cause.data)
         if isinstance(cause, sqlite3.Error) and is_damage(cause):
             return StoreDamaged(cause)
         lacks_room = isinstance(cause, sqlite3.Error) and is_full(cause)
@@ -61,7 +63,7 @@ class StoreFailed(Busy):
         return cls(
             f"The store could not be used just now: {cause}. Nothing of this call is to be relied on.",
             first=first,
-            otherwise=" (a send with its idempotency_key); `am doctor check` says what is wrong",
+            otherwise=f"{KEYED}; `am doctor check` says what is wrong",
         )
 
 

@@ -7,8 +7,8 @@ of `synchronous=FULL` is shared by everyone who waited.
 
 A refusal (`AgentMailError`) waits for the COMMIT like a success does: what the unit saw may have
 been another unit of the same group. When SQLite ends the whole transaction (FULL, IOERR, NOMEM),
-or COMMIT fails, no unit of the group has happened: all of them answer UNAVAILABLE. When that happens several times
-in a row, `CircuitBreaker` refuses what comes, but for probes.
+or COMMIT fails, or the file is no longer under its name (`open_files`), no unit of the group has happened: all of them
+answer UNAVAILABLE. When that happens several times in a row, `CircuitBreaker` refuses what comes, but for probes.
 """
 
 from __future__ import annotations
@@ -115,23 +115,22 @@ class Writer:
         max_pending: int = MAX_PENDING,
         max_group: int = MAX_GROUP,
         elapsed: Callable[[], float] = time.monotonic,
+        require_in_place: Callable[[], None] = lambda: None,
     ) -> None:
         self._connection = connection
         self._tx = tx
         self._fault_hook = fault_hook
-        self._max_pending = max_pending
-        self._max_group = max_group
+        self._max_pending, self._max_group = max_pending, max_group
+        self._require_in_place = require_in_place
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._loop = asyncio.get_running_loop()
-        self._closed = False
-        self._takes_no_more = False
+        self._closed = self._takes_no_more = False
         """Later than `_closed`: what nobody heard is undone before the end."""
         self._death: BaseException | None = None
         self._listeners: list[Callable[[], None]] = []
         self._unanswered: set[_Job] = set()
         """On the event loop alone: who must be told if the thread ends."""
-        self.changes = Changes(connection)
-        self._changed = NOTHING
+        self.changes, self._changed = Changes(connection), NOTHING
         self._breaker = CircuitBreaker(elapsed)
         self.obligations = Obligations(self._queue_owed)
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
@@ -345,6 +344,7 @@ class Writer:
             if not job.future.cancelled():
                 self._run_unit(job)
         self._changed = self.changes.take()
+        self._require_in_place()
         self._fault_hook(FailPoint.BEFORE_COMMIT)
         self._connection.execute("COMMIT")
 

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, MessageId, ProjectId
-from mcp_agent_mail.domain.messages import Importance, MessageHead
+from mcp_agent_mail.domain.messages import Importance, MessageHead, RecipientKind
 from mcp_agent_mail.domain.threads import root_of_thread, topic_key
+from mcp_agent_mail.store.contacts import INTRODUCES_WAITING
 from mcp_agent_mail.store.mail.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
 from mcp_agent_mail.store.mail.passed_ends import still_valid
 
@@ -79,6 +80,7 @@ _OF_NUMBERS = f"""
 SELECT {HEAD_COLUMNS} FROM messages m {HEAD_JOINS}
 WHERE m.id IN ({", ".join(f":{name}" for name in _NUMBERS)}) AND {_KEPT} AND {_TOPIC} AND {_SEEN} ORDER BY m.id DESC
 """
+_OLDER = "SELECT 1 FROM message_projects WHERE project_id = ? AND message_id < ? LIMIT 1"
 _NEWEST = "SELECT coalesce(max(id), 0) FROM messages"
 _TO_PERSON = f"""
 SELECT r.delivered_ts, r.read_ts, r.ack_ts, {HEAD_COLUMNS}
@@ -86,11 +88,23 @@ FROM agents h INDEXED BY agents_name_key CROSS JOIN recipients r INDEXED BY %s O
 CROSS JOIN messages m ON m.id = r.message_id {HEAD_JOINS}
 WHERE h.name_key = 'human' AND h.kind = 'human' AND h.%s > 0
   AND r.delivery_seq IS NOT NULL AND %s AND r.expired_ts IS NULL AND {still_valid("r")}
-  AND m.id < :before
-ORDER BY m.id DESC LIMIT :limit
+  AND m.id < :before %s LIMIT :limit
 """
-_OWED_BY_PERSON = _TO_PERSON % ("recipients_unacked", "ack_pending_count", "r.ack_required = 1 AND r.ack_ts IS NULL")
-_UNREAD_BY_PERSON = _TO_PERSON % ("recipients_unread", "unread_count", "r.read_ts IS NULL")
+_NEWEST_FIRST = "ORDER BY m.id DESC"
+_OWED = ("recipients_unacked", "ack_pending_count", "r.ack_required = 1 AND r.ack_ts IS NULL")
+_OWED_BY_PERSON = _TO_PERSON % (*_OWED, _NEWEST_FIRST)
+_URGENT_FIRST = "GROUP BY m.id ORDER BY m.importance = 'urgent' DESC, m.id"
+_PRESSING_BY_PERSON = _TO_PERSON % (*_OWED, f"AND NOT {INTRODUCES_WAITING} {_URGENT_FIRST}")
+_UNREAD_BY_PERSON = _TO_PERSON % ("recipients_unread", "unread_count", "r.read_ts IS NULL", _NEWEST_FIRST)
+_COUNT_PRESSING = f"""
+SELECT count(*) FROM (
+    SELECT DISTINCT r.message_id
+    FROM agents h INDEXED BY agents_name_key CROSS JOIN recipients r INDEXED BY recipients_unacked ON r.agent_id = h.id
+    CROSS JOIN messages m ON m.id = r.message_id
+    WHERE h.name_key = 'human' AND h.kind = 'human' AND h.ack_pending_count > 0 AND r.delivery_seq IS NOT NULL
+      AND r.ack_required = 1 AND r.ack_ts IS NULL AND r.expired_ts IS NULL AND {still_valid("r")}
+      AND NOT {INTRODUCES_WAITING} LIMIT ?) AS owed
+"""
 _PERSONS = """
 SELECT coalesce(sum(unread_count), 0), coalesce(sum(ack_pending_count), 0)
 FROM agents INDEXED BY agents_name_key WHERE name_key = 'human' AND kind = 'human'
@@ -98,6 +112,12 @@ FROM agents INDEXED BY agents_name_key WHERE name_key = 'human' AND kind = 'huma
 _STATE = """
 SELECT r.read_ts, r.ack_ts FROM recipients r JOIN agents a ON a.id = r.agent_id
 WHERE r.message_id = ? AND a.kind = 'human' AND r.delivery_seq IS NOT NULL LIMIT 1
+"""
+_REASON = """
+SELECT r.kind, coalesce((
+    SELECT s.kind = 'human' FROM messages o JOIN agents s ON s.id = o.sender_id WHERE o.id = m.reply_to), 0)
+FROM recipients r JOIN agents a ON a.id = r.agent_id JOIN messages m ON m.id = r.message_id
+WHERE r.message_id = ? AND a.kind = 'human' AND r.delivery_seq IS NOT NULL ORDER BY r.position LIMIT 1
 """
 
 _COPIES = """
@@ -118,6 +138,13 @@ class HumanCopy(NamedTuple):
     read_ts: Micros | None
     ack_ts: Micros | None
     ack_required: int
+
+
+class HumanReason(NamedTuple):
+    """Why a message came to `Human`: as what, and whether it answers mail of a `Human`."""
+
+    kind: RecipientKind
+    is_answer: bool
 
 
 class HumanMail(NamedTuple):
@@ -184,7 +211,12 @@ class AllMail:
         heads = self._heads(query, asked)
         if len(heads) > query.limit:
             return MailSlice(heads[: query.limit], heads[query.limit - 1].id)
-        return MailSlice(heads, MessageId(floor) if floor > 1 else None)
+        return MailSlice(heads, MessageId(floor) if floor > 1 and self._has_older(query.projects, floor) else None)
+
+    def _has_older(self, projects: Collection[ProjectId] | None, floor: int) -> bool:
+        if projects is None:
+            return True
+        return any(self._connection.execute(_OLDER, (one, floor)).fetchone() for one in projects)
 
     def _heads(self, query: MailQuery, asked: dict[str, Any]) -> list[MessageHead]:
         parts = self._parts(query, asked)
@@ -248,6 +280,17 @@ class AllMail:
         """Mail to `Human`, of whatever project, whose acknowledgement is owed; newest first."""
         return self._to_person(_OWED_BY_PERSON, limit, before)
 
+    def pressing_by_person(self, limit: int) -> list[HumanMail]:
+        """The same but for introductions of contact requests that wait, each message once: urgent mail first, of each
+        kind the oldest first.
+        """
+        return self._to_person(_PRESSING_BY_PERSON, limit, MessageId(MOST_NUMBER))
+
+    def count_pressing(self, limit: int) -> int:
+        """How many messages these are, counted as far as `limit`."""
+        (count,) = self._connection.execute(_COUNT_PRESSING, (limit,)).fetchone()
+        return int(count)
+
     def unread_by_person(self, limit: int, before: MessageId) -> list[HumanMail]:
         """Mail to `Human` that is unread, newest first."""
         return self._to_person(_UNREAD_BY_PERSON, limit, before)
@@ -267,6 +310,11 @@ class AllMail:
         """Of those messages that came to a `Human`: when it read and acknowledged each."""
         rows = ((one, self._connection.execute(_STATE, (one,)).fetchone()) for one in message_ids)
         return {message_id: (row[0], row[1]) for message_id, row in rows if row is not None}
+
+    def reasons_of_person(self, message_ids: Collection[MessageId]) -> dict[MessageId, HumanReason]:
+        """Of those messages that came to a `Human`: why."""
+        rows = ((one, self._connection.execute(_REASON, (one,)).fetchone()) for one in message_ids)
+        return {one: HumanReason(RecipientKind(row[0]), bool(row[1])) for one, row in rows if row is not None}
 
     def copies_of_person(self, message_ids: Collection[MessageId]) -> list[HumanCopy]:
         """The copies of those messages that came to a `Human`, of whatever project, withdrawn ones too."""

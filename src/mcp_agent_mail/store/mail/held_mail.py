@@ -58,7 +58,6 @@ CROSS JOIN agents t ON t.id = r.agent_id CROSS JOIN projects tp ON tp.id = t.pro
 """
 _LIST_FOR = f"{_SHOWN} {_FROM} {_ENDS} WHERE {_WAITING} AND r.message_id > :after ORDER BY r.message_id LIMIT :limit"
 _LIST_PAIR = f"{_SHOWN} {_FROM} {_ENDS} WHERE {_WAITING} AND m.sender_id = :source ORDER BY m.id LIMIT :limit"
-_LIST_ALL = f"{_SHOWN} {_FROM} {_ENDS} WHERE {IS_HELD} ORDER BY r.message_id DESC, r.agent_id LIMIT :limit"
 # A held copy has a link behind it: the request that was made with it.
 _LIST_BY = f"""
 {_SHOWN} FROM contacts c CROSS JOIN recipients r INDEXED BY recipients_held
@@ -157,10 +156,6 @@ class Held:
         """What of one sender waits for the agent's approval, oldest first."""
         values = {"source": source_id, "target": target_id, "limit": limit}
         return [_held(row) for row in self._connection.execute(_LIST_PAIR, values)]
-
-    def list_all(self, limit: int) -> list[HeldMail]:
-        """What waits for anybody's approval, newest first."""
-        return [_held(row) for row in self._connection.execute(_LIST_ALL, {"limit": limit})]
 
     def list_by(self, source_id: AgentId, *, after_id: int = 0, limit: int) -> list[HeldMail]:
         """What the agent sent and others have not approved yet, oldest first."""

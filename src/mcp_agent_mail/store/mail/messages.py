@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
+from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.attachments import from_json
 from mcp_agent_mail.domain.messages import (
     GOOD,
@@ -96,6 +96,15 @@ SELECT message_id FROM message_projects INDEXED BY message_projects_thread
 WHERE thread_id = ? AND project_id = ? AND (delivery_seq, message_id) < (?, ?)
 ORDER BY delivery_seq DESC, message_id DESC LIMIT 1
 """
+_BACK_IN_THREAD = """
+SELECT message_id FROM message_projects INDEXED BY message_projects_thread
+WHERE thread_id = ? AND project_id = ? AND (delivery_seq, message_id) <= (?, ?)
+ORDER BY delivery_seq DESC, message_id DESC LIMIT 1 OFFSET ?
+"""
+_THREAD_UP_TO = """
+SELECT count(*) FROM message_projects INDEXED BY message_projects_thread
+WHERE thread_id = ? AND project_id = ? AND (delivery_seq, message_id) <= (?, ?)
+"""
 _PLACE = """
 SELECT delivery_seq, message_id FROM message_projects WHERE project_id = :project AND message_id = :message
 UNION ALL
@@ -154,6 +163,7 @@ class DeliveryPosition(NamedTuple):
 
 
 BEGINNING = DeliveryPosition(-1, 0)
+END = DeliveryPosition(MOST_NUMBER, MOST_NUMBER)
 
 MAX_ADDRESSEES = 20_000
 """Of one list of messages. A message has 5,500 at most (a broadcast and 500 named), so three always fit."""
@@ -303,6 +313,18 @@ class Messages:
         """The message of the thread that became the project's mail last before this place."""
         row = self._connection.execute(_BEFORE_IN_THREAD, (thread_id, project_id, *place)).fetchone()
         return None if row is None else MessageId(row[0])
+
+    def find_back(
+        self, project_id: ProjectId, thread_id: str, place: DeliveryPosition, *, steps: int
+    ) -> MessageId | None:
+        """The message of the thread that stands so many before the last of those not behind this place."""
+        row = self._connection.execute(_BACK_IN_THREAD, (thread_id, project_id, *place, steps)).fetchone()
+        return None if row is None else MessageId(row[0])
+
+    def count_thread_up_to(self, project_id: ProjectId, thread_id: str, place: DeliveryPosition) -> int:
+        """How many messages of the thread do not stand behind this place."""
+        (number,) = self._connection.execute(_THREAD_UP_TO, (thread_id, project_id, *place)).fetchone()
+        return int(number)
 
     def place(self, project_id: ProjectId, message_id: MessageId) -> DeliveryPosition | None:
         """Where in the order of the project's mail a message stands, or stood; None when it is not its mail."""

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
+from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.domain.overdue_notices import NotedMessage
+from mcp_agent_mail.store.contacts import INTRODUCES_WAITING
 from mcp_agent_mail.store.importing.imported_records import not_imported
 from mcp_agent_mail.store.mail.passed_ends import still_valid
 
@@ -24,13 +25,20 @@ WHERE delivery_seq > ? AND delivery_seq IS NOT NULL AND ack_required = 1 AND ack
   AND {still_valid()} AND {not_imported("recipients.message_id")}
 ORDER BY delivery_seq LIMIT ?
 """
+_OWED = "r.delivery_seq IS NOT NULL AND r.ack_required = 1"
+_IS_LATE = f"r.ack_ts IS NULL AND r.expired_ts IS NULL AND r.delivered_ts <= :until AND {still_valid('r')}"
+_ABLE = "a.kind = 'agent' AND a.retired_ts IS NULL"
 _LATE = f"""
-SELECT r.message_id, r.agent_id, a.name, p.slug, r.delivered_ts FROM recipients r INDEXED BY recipients_overdue
+SELECT r.delivery_seq, r.message_id, a.name, p.slug, r.delivered_ts FROM recipients r INDEXED BY recipients_overdue
 CROSS JOIN agents a ON a.id = r.agent_id CROSS JOIN projects p ON p.id = a.project_id
-WHERE r.delivery_seq IS NOT NULL AND r.ack_required = 1 AND r.ack_ts IS NULL AND r.expired_ts IS NULL
-  AND r.delivered_ts <= :until AND a.kind = 'agent' AND a.retired_ts IS NULL AND {still_valid("r")}
-  AND {not_imported("r.message_id")}
-ORDER BY r.delivery_seq DESC LIMIT :limit
+CROSS JOIN messages m ON m.id = r.message_id
+WHERE {_OWED} AND {_IS_LATE} AND {_ABLE} AND {not_imported("r.message_id")} AND r.delivery_seq > :after
+  AND NOT {INTRODUCES_WAITING}
+ORDER BY r.delivery_seq LIMIT :limit
+"""
+_ASKED = f"""
+SELECT coalesce(sum({_IS_LATE}), 0), count(*) FROM recipients r CROSS JOIN agents a ON a.id = r.agent_id
+WHERE r.message_id = :message AND {_OWED} AND {_ABLE}
 """
 _SILENT_OF = f"""r.message_id = ? AND r.delivery_seq IS NOT NULL AND r.ack_ts IS NULL AND r.expired_ts IS NULL
 AND {still_valid("r")} AND r.delivered_ts <= ?"""
@@ -65,13 +73,20 @@ class SilentRecipient(NamedTuple):
 
 
 class OverdueCopy(NamedTuple):
-    """A copy whose acknowledgement an agent owes for longer than it should."""
+    """A copy whose acknowledgement an agent, of the project, owes for longer than it should."""
 
+    delivery_seq: int
     message_id: MessageId
-    agent_id: AgentId
     agent_name: str
     project_slug: str
     delivered_ts: Micros
+
+
+class AskedAgents(NamedTuple):
+    """Of the agents that were asked to acknowledge a message, and are not retired, so many are late."""
+
+    late: int
+    all: int
 
 
 class Overdue:
@@ -88,9 +103,16 @@ class Overdue:
             found.append((seq, MessageId(message_id)))
         return found
 
-    def late(self, until: Micros, limit: int) -> list[OverdueCopy]:
-        """Copies delivered at `until` or before whose acknowledgement agents owe, newest first."""
-        return [OverdueCopy._make(row) for row in self._connection.execute(_LATE, {"until": until, "limit": limit})]
+    def late(self, until: Micros, *, after: int, limit: int) -> Iterator[OverdueCopy]:
+        """Copies delivered at `until` or before whose acknowledgement agents owe, oldest first, behind the delivery
+        number `after`; without those that only introduce a contact request which waits.
+        """
+        values = {"until": until, "after": after, "limit": limit}
+        return map(OverdueCopy._make, self._connection.execute(_LATE, values))
+
+    def asked(self, message_id: MessageId, until: Micros) -> AskedAgents:
+        """How many agents were asked to acknowledge the message, and had it at `until` without doing so."""
+        return AskedAgents._make(self._connection.execute(_ASKED, {"message": message_id, "until": until}).fetchone())
 
     def advance(self, seq: int) -> None:
         """Note that every copy up to this delivery number was looked at."""

@@ -1,50 +1,80 @@
-// Keys that act: each presses a button, or follows a link, that the page has anyway. False: there is none.
-export const row = () => document.activeElement?.closest?.("[data-row]") ?? document.querySelector("[data-row].at");
-const box = (one) => one?.querySelector(".choose input");
-const chosen = () => [...document.querySelectorAll(".choose input:checked")];
-const article = () => document.querySelector("[data-article]");
+// What keys act on, and what each would do there, if anything: press a button, or follow a link, that the page has.
+const MESSAGE = /^\/mail\/[^/]+\/message\/\d+$/;
 
-function press(act) {
-  const one = row();
-  const list = document.querySelector("form#marks");
-  if (!chosen().length && box(one)) box(one).checked = true;
-  const form = chosen().length ? list : one ? null : article()?.querySelector("form[data-marks]");
-  const button = form?.querySelector(`button[name=act][value=${act}]`);
-  button?.click();
-  return Boolean(button);
+export const at = () => document.querySelector("[data-row].at");
+export const linkOf = (row) => row?.querySelector("a.open") ?? row?.querySelector("a[href]");
+export const press = (element) => element && (() => element.click());
+export function reach(one, block = "nearest") {
+  (one.querySelector("a.open") ?? one.querySelector("a[href], button, summary"))?.focus({ preventScroll: true });
+  one.scrollIntoView({ block });
+}
+export const shown = () => document.dispatchEvent(new Event("shown"));
+const boxOf = (row) => row?.querySelector(".choose input");
+const chosen = () => document.querySelectorAll(".choose input:checked").length;
+const composeLink = () => document.querySelector("a[data-compose]");
+
+// The message that is read, unless a row was chosen beside it since.
+function reading() {
+  const article = document.querySelector("[data-article]");
+  return !at() || article?.contains(document.activeElement) ? article : null;
 }
 
-export function follow(link) {
-  link?.click();
-  return Boolean(link);
+export function choose(row) {
+  at()?.classList.remove("at");
+  row.classList.add("at");
+}
+
+export function projectHere() {
+  const link = reading()?.querySelector(".trail a") ?? linkOf(at());
+  return link?.pathname.split("/")[2] ?? document.body.dataset.project;
+}
+
+function mark(act, state) {
+  const article = !chosen() && reading();
+  const form = document.querySelector(article ? "[data-article] form[data-marks]" : "form#marks");
+  const button = form?.querySelector(`button[name=act][value=${act}]`);
+  if (article || chosen()) return press(button);
+  const box = at()?.matches(state) && boxOf(at());
+  return button && box && (() => { box.click(); button.click(); });
 }
 
 function reply() {
-  const own = article()?.querySelector("a[data-reply]");
-  const open = row()?.querySelector("a.open");
-  if (!open || own?.pathname === `${open.pathname}/reply`) return follow(own);
-  if (!document.querySelector("a[data-compose]")) return false;
-  location.assign(`${open.pathname}/reply`);
-  return true;
+  const article = reading();
+  if (article) return press(article.querySelector("a[data-reply]"));
+  const path = composeLink() && linkOf(at())?.pathname;
+  return MESSAGE.test(path) && (() => location.assign(`${path}/reply`));
+}
+
+function compose() {
+  const link = composeLink();
+  const project = projectHere();
+  return link && (() => location.assign(project ? `/mail/${project}/overseer/compose` : link.href));
 }
 
 export const ACTS = {
-  x: () => { const one = box(row()); one?.click(); return Boolean(one); },
-  e: () => press("read"),
-  a: () => press("acknowledge"),
+  x: () => press(boxOf(at())),
+  e: () => mark("read", ".unread"),
+  a: () => mark("acknowledge", ":has(.owes)"),
   r: reply,
-  c: () => follow(document.querySelector("a[data-compose]")),
+  c: compose,
+  y: () => press(at()?.querySelector("button[value=approve]")),
+  n: () => press(at()?.querySelector("button[value=deny]")),
 };
+
+function showChosen() {
+  const count = chosen();
+  const told = document.querySelector("#marks [data-chosen]");
+  if (!told) return;
+  told.textContent = count ? `${count} chosen` : "";
+  for (const button of document.querySelectorAll("#marks button")) button.disabled = !count;
+}
 
 export function bindMarks() {
   document.addEventListener("submit", (event) => {
     const back = event.target.matches?.("form[data-marks]") && event.target.elements.back;
     if (back) back.value = location.pathname + location.search;
   });
-  document.addEventListener("change", (event) => {
-    const told = event.target.closest(".choose") && document.querySelector("#marks [data-chosen]");
-    if (!told) return;
-    told.rest ??= told.textContent;
-    told.textContent = chosen().length ? `${chosen().length} chosen` : told.rest;
-  });
+  document.addEventListener("change", (event) => event.target.closest(".choose") && shown());
+  document.addEventListener("shown", showChosen);
+  addEventListener("pageshow", shown);
 }

@@ -1,4 +1,4 @@
-// Everything works without this file. It reads messages beside the list, moves by keys, and follows what happens.
+// Every page works without this file.
 import { bindMarks } from "./acts.js";
 import { bindDrafts } from "./drafts.js";
 import { bindKeys } from "./keys.js";

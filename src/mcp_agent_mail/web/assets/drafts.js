@@ -1,28 +1,30 @@
-// What is not sent yet stays in this tab until it is, or until its session ends. Names are completed one by one.
+// What is not sent yet stays in this tab until it is, or until its session ends.
 const KEPT = "draft:";
 const SENDING = "sending";
-const FIELDS = ["to", "subject", "body_md", "thread_id", "importance", "ack_required", "acknowledge", "broadcast", "idempotency_key"];
+// Everyone at once is chosen anew each time.
+const FIELDS = ["to", "subject", "body_md", "thread_id", "importance", "ack_required", "acknowledge", "idempotency_key"];
 
-const read = (field) => (field.type === "checkbox" ? field.checked : field.value);
-function write(field, value) {
-  if (field.type === "checkbox") field.checked = value;
-  else field.value = value;
-}
-
-function fieldsOf(form) {
-  return FIELDS.map((name) => form.elements[name]).filter(Boolean);
-}
+const fieldsOf = (form) => FIELDS.map((name) => form.elements[name]).filter(Boolean);
+const heldIn = (field) => (field.type === "checkbox" ? "checked" : "value");
+const keyOf = (form) => KEPT + form.elements.draft.value;
 
 function keep(form) {
-  const values = fieldsOf(form).map((field) => [field.name, read(field)]);
-  sessionStorage.setItem(KEPT + form.elements.draft.value, JSON.stringify(values));
+  sessionStorage.setItem(keyOf(form), JSON.stringify(fieldsOf(form).map((field) => [field.name, field[heldIn(field)]])));
 }
 
 function restore(form) {
-  const kept = sessionStorage.getItem(KEPT + form.elements.draft.value);
+  const kept = sessionStorage.getItem(keyOf(form));
   if (!kept) return;
   const values = new Map(JSON.parse(kept));
-  for (const field of fieldsOf(form)) if (values.has(field.name)) write(field, values.get(field.name));
+  for (const field of fieldsOf(form)) if (values.has(field.name)) field[heldIn(field)] = values.get(field.name);
+  const told = document.querySelector("[data-restored]");
+  told.hidden = false;
+  told.querySelector("button").addEventListener("click", () => {
+    sessionStorage.removeItem(keyOf(form));
+    form.reset();
+    told.hidden = true;
+    form.elements.body_md.focus();
+  });
 }
 
 function completeNames(form) {
@@ -36,10 +38,6 @@ function completeNames(form) {
   });
 }
 
-function forgetAll() {
-  for (const key of Object.keys(sessionStorage)) if (key.startsWith(KEPT) || key === SENDING) sessionStorage.removeItem(key);
-}
-
 export function bindDrafts() {
   const sending = sessionStorage.getItem(SENDING);
   if (sending && document.querySelector("[data-sent]")) {
@@ -47,7 +45,7 @@ export function bindDrafts() {
     sessionStorage.removeItem(SENDING);
   }
   document.addEventListener("submit", (event) => {
-    if (event.target.matches?.("form[action='/mail/sign-out']")) forgetAll();
+    if (event.target.matches?.("form[action='/mail/sign-out']")) sessionStorage.clear();
   });
   const form = document.querySelector("form[data-letter]");
   if (!form) return;

@@ -2,18 +2,20 @@
 // closed, the next one goes on behind the last event that all have heard.
 const NAME = "agent-mail-events";
 const KINDS = ["all", "mail", "receipt", "contact", "lease", "held", "agent"];
+// The server gives a sign of life each 15 seconds: a stream that is silent for longer has died without a word.
+const SILENT_MS = 40000;
 const FIRST_PAUSE_MS = 1000;
 const LAST_PAUSE_MS = 30000;
 
 export function listen(tell) {
   const others = "BroadcastChannel" in self ? new BroadcastChannel(NAME) : null;
-  let last = "";
+  let last = document.body.dataset.after;
   const hear = ({ id, kind }) => {
     last = id;
     tell(kind);
   };
   others?.addEventListener("message", (event) => hear(event.data));
-  const follow = () => stream(() => last, (id) => { last = id; }, (told) => {
+  const follow = () => stream(() => last, (told) => {
     hear(told);
     others?.postMessage(told);
   });
@@ -25,18 +27,25 @@ export function listen(tell) {
   navigator.locks.request(NAME, () => { follow(); return new Promise(() => {}); });
 }
 
-function stream(lastId, begin, hear) {
+function stream(lastId, hear) {
   let pause = FIRST_PAUSE_MS;
   const open = () => {
-    const source = new EventSource(`/mail/events${lastId() ? `?after=${encodeURIComponent(lastId())}` : ""}`);
-    source.addEventListener("open", () => { pause = FIRST_PAUSE_MS; });
+    const source = new EventSource(`/mail/events?after=${encodeURIComponent(lastId())}`);
+    let silence;
+    const alive = () => {
+      clearTimeout(silence);
+      silence = setTimeout(() => { source.close(); open(); }, SILENT_MS);
+    };
+    alive();
+    source.addEventListener("begin", () => { pause = FIRST_PAUSE_MS; });
+    source.addEventListener("beat", alive);
     for (const kind of KINDS) {
-      source.addEventListener(kind, (event) => hear({ id: event.lastEventId, kind }));
+      source.addEventListener(kind, (event) => { alive(); hear({ id: event.lastEventId, kind }); });
     }
-    source.addEventListener("begin", (event) => { if (!lastId()) begin(event.lastEventId); });
     source.addEventListener("error", () => {
       // What was cut comes back by itself; what was refused, or finds no server, does not.
       if (source.readyState !== EventSource.CLOSED) return;
+      clearTimeout(silence);
       setTimeout(open, pause * (0.75 + Math.random() / 2));
       pause = Math.min(pause * 2, LAST_PAUSE_MS);
     });

@@ -1,9 +1,8 @@
-// A page that hears of something asks for itself anew. Counts follow at once; new rows wait under a button, and a
-// region that somebody points at waits until they leave it: nothing moves under the cursor.
+// A page that hears of something asks for itself anew. New rows, and what somebody points at, wait: nothing moves.
+import { linkOf, reach, shown } from "./acts.js";
 import { listen } from "./events.js";
 import { fetchPage } from "./swap.js";
 
-const PAGES = '.side nav[aria-label="Pages"] a';
 // What a commit tells comes together. Three looks may come at once, then one each 600 ms.
 const TOGETHER_MS = 20;
 const AGAIN_MS = 600;
@@ -16,6 +15,7 @@ export function bindLive() {
   if (!document.querySelector(".side")) return;
   listen(soon);
   document.addEventListener("visibilitychange", () => isDue && soon());
+  for (const end of ["mouseout", "focusout"]) document.addEventListener(end, () => setTimeout(settle));
   const region = document.querySelector("[data-live-every]");
   if (region) setInterval(soon, region.dataset.liveEvery * 1000);
 }
@@ -39,7 +39,6 @@ async function look() {
   try {
     const page = await fetchPage(location.href);
     if (!page.isOk) throw page;
-    showCounts(page);
     showRows(page);
     showRegions(page);
   } catch {
@@ -51,84 +50,44 @@ async function look() {
   if (isDue) soon();
 }
 
-function showCounts(page) {
-  for (const link of document.querySelectorAll(PAGES)) {
-    const fresh = page.querySelector(`${PAGES}[href="${CSS.escape(link.getAttribute("href"))}"] .count`);
-    const shown = link.querySelector(".count");
-    if (!fresh) shown?.remove();
-    else if (shown) shown.textContent = fresh.textContent;
-    else link.append(document.adoptNode(fresh));
-  }
-}
+const hrefOf = (row) => linkOf(row)?.getAttribute("href");
 
-const hrefOf = (row) => row.querySelector("a.open")?.getAttribute("href");
-
+// New mail of a list, or of a thread; what was read elsewhere is shown so, and its row stays where it is.
 function showRows(page) {
-  const list = document.querySelector(".list");
-  if (!list || new URLSearchParams(location.search).has("before")) return;
-  const rows = list.querySelector(".rows");
-  const found = [...page.querySelectorAll(".list .rows > [data-row]")];
-  const known = new Set([...(rows?.children ?? [])].map(hrefOf));
+  const button = document.querySelector(".fresh");
+  if (!button || new URLSearchParams(location.search).has("before")) return;
+  const rows = document.querySelector(".list .rows, .thread .messages");
+  const found = [...page.querySelectorAll(".list .rows > *, .thread .messages > *")];
+  const known = new Map([...(rows?.children ?? [])].map((row) => [hrefOf(row), row]));
+  for (const row of found.filter((one) => !one.matches(".unread"))) {
+    const old = known.get(hrefOf(row));
+    old?.classList.remove("unread");
+    old?.querySelector(".dot")?.remove();
+  }
   const fresh = found.filter((row) => !known.has(hrefOf(row)));
-  markRead(rows, found);
-  const button = buttonOf(list);
   button.hidden = !fresh.length;
   button.textContent = `${fresh.length} new`;
   button.onclick = () => {
     button.hidden = true;
     if (!rows) return location.reload();
-    rows.prepend(...fresh.map((row) => document.adoptNode(row)));
-    scrollTo({ top: 0 });
-    rows.querySelector("a.open")?.focus({ preventScroll: true });
+    rows[rows.matches(".thread *") ? "append" : "prepend"](...fresh.map((row) => document.adoptNode(row)));
+    reach(fresh[0]);
   };
-}
-
-// What was read elsewhere is shown so; its row stays where it is.
-function markRead(rows, found) {
-  if (!rows) return;
-  const states = new Map(found.map((row) => [hrefOf(row), row]));
-  for (const row of rows.children) {
-    const now = states.get(hrefOf(row));
-    if (!now || now.classList.contains("unread") || !row.classList.contains("unread")) continue;
-    row.classList.remove("unread");
-    row.querySelector(".dot")?.remove();
-  }
-}
-
-function buttonOf(list) {
-  const known = list.querySelector(".fresh");
-  if (known) return known;
-  const place = document.createElement("span");
-  place.className = "fresh-place";
-  place.setAttribute("role", "status");
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = "fresh";
-  button.hidden = true;
-  place.append(button);
-  list.querySelector(".list-head")?.append(place);
-  return button;
 }
 
 function showRegions(page) {
   for (const region of document.querySelectorAll("[data-live]")) {
     const fresh = page.querySelector(`[data-live="${CSS.escape(region.dataset.live)}"]`);
-    if (!fresh) continue;
-    region.pending = document.adoptNode(fresh);
-    if (!isHeld(region)) replace(region);
-    else if (!region.waits) {
-      region.waits = true;
-      for (const end of ["mouseleave", "focusout"]) {
-        region.addEventListener(end, () => setTimeout(() => isHeld(region) || replace(region)));
-      }
-    }
+    if (fresh && !region.isEqualNode(fresh)) region.pending = document.adoptNode(fresh);
   }
+  settle();
 }
 
-const isHeld = (region) => region.matches(":hover, :focus-within, :has(.choose :checked)");
-
-function replace(region) {
-  if (!region.pending) return;
-  region.replaceChildren(...region.pending.childNodes);
-  region.pending = null;
+function settle() {
+  for (const region of document.querySelectorAll("[data-live]")) {
+    if (!region.pending || region.matches(":hover, :focus-within, :has(.choose :checked)")) continue;
+    region.replaceChildren(...region.pending.childNodes);
+    region.pending = null;
+    shown();
+  }
 }

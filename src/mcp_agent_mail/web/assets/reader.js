@@ -1,39 +1,61 @@
-// On a wide window a message opens beside the list; its address is the one that it has by itself.
+// On a wide window a message opens beside the list, under the list's own address with the message in it.
+import { at, choose, linkOf, shown } from "./acts.js";
 import { fetchPage } from "./swap.js";
 
-const isWide = () => matchMedia("(min-width: 1100px)").matches;
-let running;
+export const isOpen = () => document.querySelector("[data-reader] [data-article]");
+// How many addresses were visited without leaving the page.
+export const depth = () => history.state?.depth ?? 0;
 
 export function bindReader() {
-  const reader = document.querySelector("[data-reader]");
-  if (!reader) return;
+  if (!document.querySelector("[data-reader]")) return;
   document.addEventListener("click", (event) => {
-    const link = event.target.closest?.("[data-row] a.open, [data-reader] a[rel=prev], [data-reader] a[rel=next]");
-    if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || !isWide()) return;
+    const link = event.target.closest?.("[data-row] a.open, [data-reader] :is([rel=prev], [rel=next], [data-shut])");
+    if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
+    if (!matchMedia("(min-width: 1100px)").matches) return;
     event.preventDefault();
-    open(link, link.closest("[data-row]"));
+    visit(link.hasAttribute("data-shut") ? null : link.pathname);
   });
+  addEventListener("popstate", show);
+  markRow();
 }
 
-export function openRow(row) {
-  const link = row.querySelector("a.open");
-  if (link && document.querySelector("[data-reader]") && isWide()) open(link, row);
-  else if (link) location.assign(link.href);
+function visit(path) {
+  const address = new URL(location.href);
+  address.searchParams.delete("open");
+  if (path) address.searchParams.set("open", path.replace(/^\/mail\/(.+)\/message\//, "$1."));
+  history.pushState({ depth: depth() + 1 }, "", address);
+  show();
 }
 
-async function open(link, row) {
-  const reader = document.querySelector("[data-reader]");
-  running?.abort();
-  running = new AbortController();
-  for (const other of document.querySelectorAll("[data-row][aria-current]")) other.removeAttribute("aria-current");
+export const shut = () => visit(null);
+
+// The message that is open by the address, as `project.number`.
+function pathHere() {
+  const [, project, number] = /^([\w-]+)\.(\d+)$/.exec(new URLSearchParams(location.search).get("open")) ?? [];
+  return number && `/mail/${project}/message/${number}`;
+}
+
+function markRow() {
+  const path = pathHere();
+  document.querySelector("[data-row][aria-current]")?.removeAttribute("aria-current");
+  const row = document.querySelector(`[data-row]:has(a.open[href="${path}"])`);
   row?.setAttribute("aria-current", "true");
+  if (row) choose(row);
+}
+
+async function show() {
+  const path = pathHere();
+  markRow();
   try {
-    const page = await fetchPage(link.href, running.signal);
-    const article = page.querySelector("[data-article]") ?? page.querySelector("main");
-    reader.replaceChildren(document.adoptNode(article));
-    reader.scrollIntoView({ block: "nearest" });
-    document.dispatchEvent(new Event("article"));
-  } catch (error) {
-    if (error.name !== "AbortError") location.assign(link.href);
+    const nothing = document.querySelector("#nothing").content.cloneNode(true).firstChild;
+    const read = path ? (await fetchPage(path)).querySelector("[data-article]") : nothing;
+    if (path !== pathHere()) return;
+    document.querySelector("[data-reader]").replaceChildren(document.adoptNode(read));
+    read.tabIndex = 0;
+    (path ? read : linkOf(at()))?.focus({ preventScroll: true });
+    shown();
+  } catch {
+    // The page itself says what is wrong.
+    if (path === pathHere()) location.reload();
   }
 }

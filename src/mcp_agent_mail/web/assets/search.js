@@ -2,7 +2,6 @@
 import { fetchPage } from "./swap.js";
 
 const PAUSE_MS = 200;
-let running;
 let timer = 0;
 
 export function bindSearch() {
@@ -11,22 +10,20 @@ export function bindSearch() {
   if (!field) return;
   field.addEventListener("input", () => {
     clearTimeout(timer);
-    timer = setTimeout(() => find(form, field.value.trim()), PAUSE_MS);
+    timer = setTimeout(() => find(form, field), PAUSE_MS);
   });
 }
 
-async function find(form, words) {
-  running?.abort();
-  running = new AbortController();
+async function find(form, field) {
+  const words = field.value.trim();
   const address = new URL(form.action);
   if (words) address.searchParams.set("q", words);
   try {
-    const page = await fetchPage(address, running.signal);
-    const found = page.querySelector("[data-results]");
-    if (!found) return;
+    const found = (await fetchPage(address)).querySelector("[data-results]");
+    if (!found || words !== field.value.trim()) return;
     document.querySelector("[data-results]").replaceWith(document.adoptNode(found));
     history.replaceState(history.state, "", address);
-  } catch (error) {
-    if (error.name !== "AbortError") form.requestSubmit();
+  } catch {
+    form.requestSubmit();
   }
 }

@@ -8,10 +8,13 @@ from html import unescape
 from html.parser import HTMLParser
 
 from mcp_agent_mail.core.escaping import visible
-from mcp_agent_mail.features.sharing.redaction import Redactor, without_unseen
+from mcp_agent_mail.features.sharing.redaction import REDACTED, Redactor, without_unseen
 from mcp_agent_mail.web.render.markdown import SHOWN_CHARACTERS, body_html
 
-_BLOCKS = frozenset("blockquote br div h1 h2 h3 h4 h5 h6 hr li ol p pre table td th tr ul".split())
+_BLOCKS = frozenset("blockquote br div h1 h2 h3 h4 h5 h6 hr li ol p pre table tr ul".split())
+_CELLS = frozenset({"td", "th"})
+_MOST_SECRETS = 500
+"""To look for one by one. Of a body that has more nothing is shown."""
 _SAID = frozenset({"href", "title"})
 _LINK = re.compile(r"\[(?P<words>[^\]\n]{0,1000})\]\((?P<target>[^)\n]{0,2000})\)")
 
@@ -26,8 +29,8 @@ class ShownBody:
 
 def shown_body(written: str, redactor: Redactor) -> ShownBody:
     """Of a body as it was written. What one sees must be what one would have seen, redacted: where redacting what was
-    written gives something else, because Markdown puts a secret together of parts, it becomes plain text. So does one
-    of more than SHOWN_CHARACTERS.
+    written gives something else, because Markdown puts a secret together of parts, it becomes plain text, without what
+    was a secret as it was written, and what is one as it is seen. So does one of more than SHOWN_CHARACTERS.
     """
     source = without_unseen(written)
     redacted = redactor.text(source)
@@ -37,7 +40,12 @@ def shown_body(written: str, redactor: Redactor) -> ShownBody:
     wanted = redactor.text(seen.text, is_counted=False)
     if shown.text.split() == wanted.split():
         return shown
-    return ShownBody(html=None, text=wanted)
+    known = redactor.secrets(source)
+    if len(known) > _MOST_SECRETS:
+        return ShownBody(html=None, text=REDACTED)
+    known |= {_as_text(one).text for one in known} | {read(one).text for one in known}
+    wanted = redactor.text(seen.text, known=known, is_counted=False)
+    return shown if shown.text.split() == wanted.split() else ShownBody(html=None, text=wanted)
 
 
 def _as_html(markdown: str) -> ShownBody:
@@ -75,6 +83,8 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._break(tag)
+        if tag in _CELLS:
+            self.parts.append(" | ")
         if tag == "span":
             is_host = ("class", "host") in attrs
             self._spans.append(is_host)

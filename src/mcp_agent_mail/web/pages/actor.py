@@ -1,4 +1,4 @@
-"""What every act of the person needs: a session of the operator's, who alone is `Human`."""
+"""What every act of the person needs, and the pages to write on: a session of the operator's, who alone is `Human`."""
 
 from __future__ import annotations
 

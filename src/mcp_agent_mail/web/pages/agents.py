@@ -56,7 +56,8 @@ async def agent(page: PageContext) -> PageAnswer:
     leases = await page.services.pages.people.leases_of(page.caller, found, one.id)
     may_read_work = may_read(page.caller, found, Readership.WORK)
     unread = None
-    if may_read_work:
+    # What the person has read is the operator's alone.
+    if may_read_work and (page.caller.is_operator or one.kind is not AgentKind.HUMAN):
         unread = one.unread_count if page.caller.is_operator else one.open_unread_count
     sent = MailList(rows=())
     if may_read_work:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.web.addresses import own_path, project_url, with_query
+from mcp_agent_mail.core.errors import Conflict, InvalidInput
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.web.addresses import own_path, project_url, with_more, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.request import PageAnswer, redirect
-from mcp_agent_mail.web.views.contacts import contact_graph, contact_view, link_kinds
+from mcp_agent_mail.web.views.contacts import (
+    contact_graph,
+    contact_view,
+    link_kinds,
+    seen_of,
+    told_answer,
+    told_link,
+)
 
 PAGE_SIZE = 100
 _DAY_S = 86_400
@@ -19,11 +27,15 @@ class UnknownAnswer(InvalidInput):
     """No button of the page sends this."""
 
 
+class AnsweredMeanwhile(Conflict):
+    """Somebody else answered after the page was shown."""
+
+
 async def contacts(page: PageContext) -> PageAnswer:
     """The operator's: a link is nobody's business but of the two whom it joins."""
     services = page.services.pages
     project = await services.oversight.project(page.keys["project"])
-    model: dict[str, object] = {"here": project.slug, "is_shown": page.caller.is_operator, "did": _did(page)}
+    model: dict[str, object] = {"here": project.slug, "is_shown": page.caller.is_operator, "did": did(page)}
     if page.caller.is_operator:
         before = page_number(page.request.asked("before"))
         screened = await services.people.screened(page.caller, project)
@@ -41,40 +53,52 @@ async def contacts(page: PageContext) -> PageAnswer:
     return await page.shown("contacts.html", model, title="Contacts", section="contacts", project=project.slug)
 
 
-def _did(page: PageContext) -> str:
-    """What the answer that led here has done, from numbers and known words alone."""
-    did, count = page.request.asked("did"), page.request.asked("mail")
-    mail = int(count) if count.isascii() and count.isdigit() and len(count) < 6 else 0
-    waiting = "" if not mail else f" {mail} held {'message was' if mail == 1 else 'messages were'}"
-    if did == "approved":
-        return f"Approved.{waiting + ' delivered.' if mail else ''}"
-    if did == "denied":
-        return f"Denied.{waiting + ' returned to the sender.' if mail else ''}"
-    return ""
+def did(page: PageContext) -> str:
+    """What the answer that led here has done."""
+    return told_answer(page.request.asked("did"), page.request.asked("mail"))
 
 
 async def answer(page: PageContext) -> PageAnswer:
-    """In the place of the agent that is asked, as `respond_contact`: its held mail is delivered, or returned."""
+    """In the place of the agent that is asked, as `respond_contact`: its held mail is delivered, or returned. The page
+    that the answer was given on says what it did.
+    """
     project = await page.services.pages.oversight.project(page.keys["project"])
     request = page.request
     word = request.field("answer")
     if word not in LASTS:
         raise UnknownAnswer(f"{word!r:.50} is no answer.", hint=f"Send one of {', '.join(LASTS)}.")
     lasts_s = LASTS[word]
-    answered = await page.host.run_tool(
-        "respond_contact",
-        {
-            "project_key": project.human_key,
-            "to_agent": request.field("to_agent"),
-            "from_agent": request.field("from_agent"),
-            "from_project": request.field("from_project") or project.slug,
-            "accept": lasts_s is not None,
-            **({} if lasts_s is None else {"ttl_seconds": lasts_s}),
-        },
-    )
+    async with page.services.pages.people.answering:
+        await _require_as_seen(page, project)
+        answered = await page.host.run_tool(
+            "respond_contact",
+            {
+                "project_key": project.human_key,
+                "to_agent": request.field("to_agent"),
+                "from_agent": request.field("from_agent"),
+                "from_project": request.field("from_project") or project.slug,
+                "accept": lasts_s is not None,
+                **({} if lasts_s is None else {"ttl_seconds": lasts_s}),
+            },
+        )
     assert isinstance(answered, dict)
     moved = answered["returned" if lasts_s is None else "delivered"]
     assert isinstance(moved, list)
     done = {"did": "denied" if lasts_s is None else "approved", "mail": len(moved)}
-    back = own_path(request.field("back"), default="")
-    return redirect(back or with_query(project_url(project.slug, "contacts"), done))
+    return redirect(with_more(own_path(request.field("back"), default=project_url(project.slug, "contacts")), done))
+
+
+async def _require_as_seen(page: PageContext, project: Project) -> None:
+    """Raise AnsweredMeanwhile unless the form answers what is so. One that says nothing of what it saw is believed."""
+    request = page.request
+    seen, source, target = request.field("seen"), request.field("from_agent"), request.field("to_agent")
+    if not seen:
+        return
+    source_project = await page.services.pages.oversight.project(request.field("from_project") or project.slug)
+    link = await page.services.pages.people.link(page.caller, project, target, (source_project, source))
+    if seen_of(link) != seen:
+        raise AnsweredMeanwhile(
+            f"This was answered or changed after your page was shown: mail from {source:.100} to {target:.100} "
+            f"{told_link(link, page.now)} by now. Your answer changed nothing.",
+            hint="Open the page again: what it shows then can be answered otherwise.",
+        )

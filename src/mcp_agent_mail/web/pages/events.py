@@ -13,8 +13,8 @@ from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.request import PageAnswer, PageStream
 
 RETRY_MS = 1_000
-COMMENT = b":\n\n"
-"""Each 15 seconds of silence: proxies close what is silent for a minute or so."""
+SIGN_OF_LIFE = b"event: beat\ndata: {}\n\n"
+"""Each 15 seconds of silence: proxies close what is silent for a minute or so, and a script sees no comment."""
 
 _HEADERS = (("x-accel-buffering", "no"),)
 
@@ -41,5 +41,5 @@ async def _pieces(page: PageContext, stream: EventStream) -> AsyncIterator[bytes
                 b"id: %s\nevent: %s\ndata: %s\n\n" % (one.id.encode(), one.kind.value.encode(), orjson.dumps(one.data))
                 for one in told
             )
-            or COMMENT
+            or SIGN_OF_LIFE
         )

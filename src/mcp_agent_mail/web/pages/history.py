@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mcp_agent_mail.archive.reading.browser import ShownFolder
-from mcp_agent_mail.core.clock import Micros, parse_time
+from mcp_agent_mail.core.clock import SECOND, Micros, iso, parse_time
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.domain.identity.names import UnknownAgent
 from mcp_agent_mail.domain.projects import Project
@@ -13,8 +13,9 @@ from mcp_agent_mail.features.history.results import PastInbox
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.message import message_number
 from mcp_agent_mail.web.pages.page_numbers import page_number
-from mcp_agent_mail.web.refusals import as_told, status_of
+from mcp_agent_mail.web.refusals import for_people, status_of
 from mcp_agent_mail.web.request import PageAnswer
+from mcp_agent_mail.web.views.commit_lines import commit_lines
 from mcp_agent_mail.web.views.history import (
     archive_url,
     charts,
@@ -44,6 +45,9 @@ _TABS = (
 )
 
 
+_AGO = (("1 h ago", 3_600 * SECOND), ("yesterday", 86_400 * SECOND), ("last week", 7 * 86_400 * SECOND))
+
+
 class UnfitTime(InvalidInput):
     """What stands for a time is none."""
 
@@ -56,8 +60,11 @@ class HistoryLink:
 
 
 async def _project(page: PageContext) -> Project | None:
-    key = page.request.asked("project")
-    return await page.services.pages.oversight.project(key) if key else None
+    """The one that is asked for, else the only one that there is."""
+    if key := page.request.asked("project"):
+        return await page.services.pages.oversight.project(key)
+    known = await page.services.pages.oversight.projects(limit=2)
+    return known[0] if len(known) == 1 else None
 
 
 async def _shown(page: PageContext, name: str, project: Project | None, **model: object) -> PageAnswer:
@@ -106,7 +113,9 @@ async def commit(page: PageContext) -> PageAnswer:
     parents = [(one, archive_url("commit", project.slug, key=one)) for one in found.parents]
     shows_files = page.caller.is_operator
     diff = diff_view(found) if shows_files else None
-    return await _shown(page, "commit", project, change=found, parents=parents, diff=diff, shows_files=shows_files)
+    happened, unsaid = commit_lines(found.told)
+    model = {"change": found, "parents": parents, "diff": diff, "shows_files": shows_files}
+    return await _shown(page, "commit", project, happened=happened, unsaid=unsaid, **model)
 
 
 async def browser(page: PageContext) -> PageAnswer:
@@ -150,17 +159,21 @@ async def time_travel(page: PageContext) -> PageAnswer:
         return await _choice(page, "time-travel")
     agent, written = page.request.asked("agent"), page.request.asked("at")
     names = await page.services.pages.history.names(project)
-    past, refused = None, None
+    past, at, refused = None, None, None
     try:
         if agent and written:
             at = _time(written)
             past = await page.services.pages.history.past_inbox(page.caller, project, agent, at=at, limit=PAST_MAIL)
     except (UnfitTime, UnknownAgent) as error:
-        refused = as_told(error)
+        refused = for_people(error)
     model: dict[str, object] = {
         "names": names,
         "agent": agent,
-        "at": written,
+        "at": written if refused is not None else iso(page.now if at is None else at)[:19],
+        "times": [
+            (label, archive_url("time-travel", project.slug, agent=agent, at=iso(Micros(page.now - ago))[:19]))
+            for label, ago in _AGO
+        ],
         "past": past,
         "texts": {} if past is None else _texts(past),
     }

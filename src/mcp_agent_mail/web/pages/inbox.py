@@ -10,16 +10,20 @@ from mcp_agent_mail.domain.identity.names import SYSTEM
 from mcp_agent_mail.domain.projects import Project, UnknownProject
 from mcp_agent_mail.features.oversight.filter_resolution import AmbiguousProject
 from mcp_agent_mail.features.oversight.mail_search import FoundHits
+from mcp_agent_mail.features.oversight.needs import NeedsPlace
 from mcp_agent_mail.features.oversight.service import MailWish
-from mcp_agent_mail.store.mail.all_mail import HumanMail
 from mcp_agent_mail.web.addresses import HOME, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.filters import MailTerms, OperatorsFilter, UnfitFilter, read_terms
+from mcp_agent_mail.web.pages.contacts import did
+from mcp_agent_mail.web.pages.message import open_message
+from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.pages.search import MOST_PAGES, require_own, search_page, search_wish
-from mcp_agent_mail.web.refusals import as_told, status_of
+from mcp_agent_mail.web.refusals import for_people, status_of
 from mcp_agent_mail.web.request import PageAnswer
 from mcp_agent_mail.web.views.found_mail import found_rows
-from mcp_agent_mail.web.views.mail import MailList, MailRow, mail_row, mail_rows
+from mcp_agent_mail.web.views.mail import MailList, MailRow, mail_rows, person_row
+from mcp_agent_mail.web.views.needs import needs_view, told_reminders
 
 BOXES = ("mail", "needs", "log")
 PAGE_SIZE = 50
@@ -39,21 +43,25 @@ class _Listed:
 
 
 async def inbox(page: PageContext) -> PageAnswer:
-    """`/mail?box=…&q=…&before=…`: as text filters, like everything here, so that an address says it all. Words are
-    searched for, `page` by page.
+    """`/mail?box=…&q=…&before=…&open=…`: as text filters, like everything here, so that an address says it all: the
+    message that is read beside the list too, as `open=project.number`. Words are searched for, `page` by page.
     """
     box, written = page.request.asked("box", "mail"), page.request.asked("q")
     if box not in BOXES:
         raise UnfitFilter(f"There is no box {box!r:.50}.", hint=f"Choose one of {', '.join(BOXES)}.")
     if box == "needs":
         return await _needs(page)
+    terms = MailTerms()
     try:
-        listed = await _listed(page, box, read_terms(written, page.now))
+        terms = read_terms(written, page.now)
+        listed = await _listed(page, box, terms)
     except (UnfitFilter, OperatorsFilter, UnknownProject, AmbiguousProject) as refused:
-        listed = _Listed(refused=as_told(refused))
-    found, more = listed.found, None
-    if listed.more is not None:
-        more = with_query(HOME, {"box": box if box != "mail" else None, "q": written, **listed.more})
+        listed = _Listed(refused=for_people(refused))
+    found, project = listed.found, listed.project
+    read = page.request.asked("open")
+    opened = await open_message(page, *read.rpartition(".")[::2]) if read else None
+    more = None if listed.more is None else _address(box, written, listed.more)
+    here = {name: page.request.asked(name) for name in ("before", "page")}
     model = {
         "box": box,
         "written": written,
@@ -62,13 +70,16 @@ async def inbox(page: PageContext) -> PageAnswer:
         "is_at_end": found is not None and found.has_more and more is None,
         "notes": listed.notes,
         "refused": listed.refused,
+        "of_project": project if terms == MailTerms(project=terms.project) else None,
+        **({"message": None} if opened is None else opened.model),
+        "shut_href": _address(box, written, here),
     }
     return await page.shown(
         "inbox.html",
         model,
         title=_TITLES[box],
         section=box,
-        project=None if listed.project is None else listed.project.slug,
+        project=None if project is None else project.slug,
         status=200 if listed.refused is None else status_of(listed.refused),
     )
 
@@ -101,18 +112,16 @@ async def _listed(page: PageContext, box: str, terms: MailTerms) -> _Listed:
     )
     if terms.is_of_person:
         mine = await oversight.to_person(page.caller, wish, owes_ack=terms.needs_ack)
-        kept = [_person_row(one) for one in mine.mail if not (terms.is_unread and one.read_ts is not None)]
-        return _Listed(rows=kept, more=_below(mine.next_before), project=project, notes=notes)
+        kept = [one for one in mine.mail if not (terms.is_unread and one.read_ts is not None)]
+        reasons = await oversight.reasons(page.caller, [one.head.id for one in kept])
+        rows = [person_row(one, reasons.get(one.head.id)) for one in kept]
+        return _Listed(rows=rows, more=_below(mine.next_before), project=project, notes=notes)
     mail = await oversight.mail(page.caller, wish)
     return _Listed(rows=mail_rows(mail), more=_below(mail.next_before), project=project, notes=notes)
 
 
 def _below(before: int | None) -> Mapping[str, int] | None:
     return None if before is None else {"before": before}
-
-
-def _person_row(one: HumanMail, reason: str = "") -> MailRow:
-    return mail_row(one.head, person=(one.read_ts, one.ack_ts), reason=reason)
 
 
 def _before(text: str) -> int | None:
@@ -123,8 +132,22 @@ def _before(text: str) -> int | None:
     return int(text)
 
 
+def _address(box: str, written: str, more: Mapping[str, str | int]) -> str:
+    return with_query(HOME, {"box": box if box != "mail" else None, "q": written, **more})
+
+
 async def _needs(page: PageContext) -> PageAnswer:
-    needs = await page.services.pages.oversight.needs(page.caller) if page.caller.is_operator else None
-    owed = [] if needs is None else [_person_row(one, "asks you to acknowledge") for one in needs.owed]
-    model = {"needs": needs, "owed": MailList(rows=owed)}
+    """`requests=…` and `overdue=…` are pages of one kind alone, behind what they name."""
+    requests, overdue = page_number(page.request.asked("requests")), page_number(page.request.asked("overdue"))
+    model: dict[str, object] = {"needs": None, "did": did(page) or told_reminders(page.request.asked("reminded"))}
+    if page.caller.is_operator:
+        place = NeedsPlace(after_request=requests or 0, after_delivery=overdue or 0)
+        found = await page.services.pages.oversight.needs(page.caller, place)
+        model |= {
+            "needs": needs_view(found),
+            "own": with_query(HOME, {"box": "needs", "requests": requests, "overdue": overdue}),
+            "is_first": requests is None and overdue is None,
+            "has_requests": overdue is None,
+            "has_overdue": requests is None,
+        }
     return await page.shown("needs.html", model, title=_TITLES["needs"], section="needs")

@@ -12,7 +12,6 @@ from mcp_agent_mail.domain.identity.names import HUMAN
 from mcp_agent_mail.features.oversight.human_mail import HumanReceipt
 from mcp_agent_mail.web.addresses import own_path
 from mcp_agent_mail.web.context import PageContext
-from mcp_agent_mail.web.pages.actor import require_human
 from mcp_agent_mail.web.pages.message import message_number
 from mcp_agent_mail.web.request import PageAnswer, redirect
 
@@ -46,7 +45,6 @@ _ACTS = {
 
 async def mark(page: PageContext) -> PageAnswer:
     """Mark all that was chosen, or nothing where one of them did not come to `Human`. A repeat changes nothing."""
-    require_human(page)
     act = _ACTS.get(page.request.field("act"))
     chosen = list(dict.fromkeys(message_number(text) for text in page.request.form.get("message", ())))
     if act is None or not chosen:

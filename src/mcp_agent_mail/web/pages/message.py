@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.identity.names import SYSTEM
@@ -10,16 +13,28 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.requests import StatusRequest
 from mcp_agent_mail.features.delivery.status import MessageStatus
 from mcp_agent_mail.features.messaging.requests import MailRequest, MessageRequest
-from mcp_agent_mail.web.addresses import thread_url, with_query
+from mcp_agent_mail.web.addresses import HOME, thread_url, with_query
 from mcp_agent_mail.web.context import PageContext
+from mcp_agent_mail.web.pages.contacts import did
 from mcp_agent_mail.web.request import PageAnswer
+from mcp_agent_mail.web.views.contacts import contact_view
 from mcp_agent_mail.web.views.message import listed_message, whole_message
+from mcp_agent_mail.web.views.thread import thread_rows
 
 THREAD_PAGE = 25
 
 
 class UnfitNumber(InvalidInput):
     """What stands where a message's number should."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenMessage:
+    """A message that is read: what its page is titled, and the names that `article.html` has."""
+
+    subject: str
+    project: Project
+    model: Mapping[str, object]
 
 
 def message_number(text: str) -> MessageId:
@@ -30,26 +45,38 @@ def message_number(text: str) -> MessageId:
 
 async def message(page: PageContext) -> PageAnswer:
     """A message by itself, as it is seen from the project of its address."""
-    number = message_number(page.keys["message"])
-    project = await page.services.pages.oversight.project(page.keys["project"])
+    opened = await open_message(page, page.keys["project"], page.keys["message"])
+    return await page.shown(
+        "message.html", opened.model, title=opened.subject, section="mail", project=opened.project.slug
+    )
+
+
+async def open_message(page: PageContext, project_key: str, written: str) -> OpenMessage:
+    """The message of this number as it is seen from this project."""
+    number = message_number(written)
+    project = await page.services.pages.oversight.project(project_key)
     seen = await page.services.messaging.message(
         page.caller, MessageRequest(message_id=number, project_key=project.human_key)
     )
     status = await _status(page, seen.message, project)
     beside = await page.services.pages.oversight.beside(number, project, seen.message.thread_id)
-    shown = whole_message(seen.message, seen.standing, status, beside.commit, beside.newer)
-    person = None
+    person, asked = None, []
     if page.caller.is_operator:
         person = (await page.services.pages.human_mail.find(page.caller, [number])).get(number)
+        questions = await page.services.pages.people.questions_about(page.caller, number)
+        asked = [(one, contact_view(one.contact, project.id, page.now)) for one in questions]
     model = {
-        "message": shown,
+        "message": whole_message(seen.message, seen.standing, status, beside.commit, beside.newer),
         "here": project.slug,
         "person": person,
+        "asked": asked,
+        "did": did(page),
         "is_sent": bool(page.request.asked("sent")),
         "before": beside.before,
         "after": beside.after,
+        "shut_href": HOME,
     }
-    return await page.shown("message.html", model, title=seen.message.subject, section="mail", project=project.slug)
+    return OpenMessage(subject=seen.message.subject, project=project, model=model)
 
 
 async def _status(page: PageContext, message: Message, project: Project) -> MessageStatus:
@@ -69,7 +96,8 @@ async def thread(page: PageContext) -> PageAnswer:
     """From its beginning, oldest first; `after` goes on behind a message."""
     project = await page.services.pages.oversight.project(page.keys["project"])
     thread_id = page.keys["thread"]
-    after = page.request.asked("after")
+    asked = page.request.asked("after")
+    after = message_number(asked) if asked else MessageId(0)
     found = await page.services.messaging.mail(
         page.caller,
         MailRequest(
@@ -78,7 +106,7 @@ async def thread(page: PageContext) -> PageAnswer:
             message_id=None,
             thread_id=thread_id,
             limit=THREAD_PAGE,
-            after_id=message_number(after) if after else 0,
+            after_id=after,
         ),
     )
     mail = found.mail
@@ -92,8 +120,28 @@ async def thread(page: PageContext) -> PageAnswer:
         )
         for head in mail.heads
     ]
-    more = None
-    if found.next_after_id is not None:
-        more = with_query(thread_url(project.slug, thread_id), {"after": found.next_after_id})
-    model = {"here": project.slug, "thread_id": thread_id, "messages": shown, "total": found.total, "more": more}
-    return await page.shown("thread.html", model, title=f"Thread {thread_id}", section="mail", project=project.slug)
+    place = await page.services.pages.oversight.thread_place(project, thread_id, after, page_size=THREAD_PAGE)
+    statuses = {one.id: await _seen_status(page, one.id, project) for one in mail.heads}
+    subject = place.subject or thread_id
+    here = thread_url(project.slug, thread_id)
+    is_last = found.next_after_id is None
+    model = {
+        "here": project.slug,
+        "thread_id": thread_id,
+        "subject": subject,
+        "rows": thread_rows(shown, subject, statuses),
+        "first": place.before + 1,
+        "last": place.before + len(shown),
+        "total": found.total,
+        "oldest": here if after else None,
+        "earlier": with_query(here, {"after": place.earlier}) if after else None,
+        "later": None if is_last else with_query(here, {"after": found.next_after_id}),
+        "newest": None if is_last else with_query(here, {"after": place.newest}),
+    }
+    return await page.shown("thread.html", model, title=subject, section="mail", project=project.slug)
+
+
+async def _seen_status(page: PageContext, number: MessageId, project: Project) -> MessageStatus:
+    """As any reader of the project knows it."""
+    request = StatusRequest(project_key=project.human_key, message_id=number)
+    return await page.services.delivery.status(page.caller, request)

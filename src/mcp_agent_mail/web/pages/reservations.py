@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from mcp_agent_mail.core.concurrency.computation import computed
-from mcp_agent_mail.core.errors import AgentMailError, NotFound
+from mcp_agent_mail.core.errors import AgentMailError, NotFound, PermissionDenied
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.identity.names import HUMAN
 from mcp_agent_mail.domain.leases import Lease
@@ -17,7 +17,7 @@ from mcp_agent_mail.features.reservations.staleness import Assessment
 from mcp_agent_mail.web.addresses import project_url, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.page_numbers import page_number
-from mcp_agent_mail.web.refusals import as_told
+from mcp_agent_mail.web.refusals import for_people, status_of
 from mcp_agent_mail.web.request import PageAnswer, redirect
 from mcp_agent_mail.web.views.reservations import lease_view, path_tree
 
@@ -26,6 +26,8 @@ WAITING_SHOWN = 50
 COMPARED_STEPS = 40_000
 """Of one page's pairs: some 30 ms, beside the event loop."""
 MAX_NOTE = 500
+LOOK_WITHIN_S = 2.0
+"""So long the page of one waits for the disk."""
 
 
 class NoReservation(NotFound):
@@ -80,7 +82,13 @@ async def _against(leases: Sequence[Lease]) -> Mapping[LeaseId, set[LeaseId]] | 
 
 
 async def reservation(page: PageContext) -> PageAnswer:
-    """One by itself, and the form that releases it."""
+    """One by itself, and the form that releases it, for whoever may: with the evidence as it is now."""
+    number = page_number(page.keys["reservation"])
+    if number and page.request.session is not None and page.caller.is_operator:
+        project = await page.services.pages.oversight.project(page.keys["project"])
+        await page.services.leases.reservations.look_at(
+            page.caller, project.human_key, LeaseId(number), within_s=LOOK_WITHIN_S
+        )
     return await _reservation(page)
 
 
@@ -127,6 +135,8 @@ async def release(page: PageContext) -> PageAnswer:
     try:
         await page.host.run_tool("force_release_file_reservation", arguments)
     except AgentMailError as refused:
-        return await _reservation(page, as_told(refused), status=409)
+        # To the operator it is the evidence that says no.
+        status = 409 if isinstance(refused, PermissionDenied) else status_of(refused)
+        return await _reservation(page, for_people(refused), status=status)
     own = project_url(project.slug, "file_reservations")
     return redirect(with_query(own, {"released": found.lease.id}))

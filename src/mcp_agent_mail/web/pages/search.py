@@ -11,7 +11,7 @@ from mcp_agent_mail.features.oversight.mail_search import FoundHits, SearchWish
 from mcp_agent_mail.web.addresses import HOME, project_url, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.filters import MailTerms, OperatorsFilter, UnfitFilter, read_terms
-from mcp_agent_mail.web.refusals import as_told, status_of
+from mcp_agent_mail.web.refusals import for_people, status_of
 from mcp_agent_mail.web.request import PageAnswer, redirect
 from mcp_agent_mail.web.views.found_mail import hit_rows
 
@@ -50,7 +50,7 @@ async def _search(page: PageContext, project: Project | None) -> PageAnswer:
             notes = [one for one in (terms.note, unknown) if one]
             found = await page.services.pages.search.find(page.caller, search_wish(terms, number, named))
     except (UnfitFilter, OperatorsFilter, UnknownProject, AmbiguousProject) as error:
-        refused = as_told(error)
+        refused = for_people(error)
     return await _shown(page, project, (written, here, number), found, refused, notes)
 
 

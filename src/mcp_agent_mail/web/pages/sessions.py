@@ -10,7 +10,7 @@ from mcp_agent_mail.web.addresses import HOME, SIGN_IN, own_path
 from mcp_agent_mail.web.context import PageContext, rendered
 from mcp_agent_mail.web.cookies import FORM_COOKIE, SESSION_COOKIE, forget_cookie, set_cookie
 from mcp_agent_mail.web.forms import form_token
-from mcp_agent_mail.web.refusals import as_told
+from mcp_agent_mail.web.refusals import for_people, retry_header, status_of
 from mcp_agent_mail.web.request import PageAnswer, redirect
 
 MAX_TOKEN = 8_192
@@ -25,19 +25,24 @@ async def sign_in_page(page: PageContext) -> PageAnswer:
     return await _form(page)
 
 
-async def _form(page: PageContext, refused: AgentMailError | None = None, status: int = 200) -> PageAnswer:
+async def _form(page: PageContext, refused: AgentMailError | None = None) -> PageAnswer:
+    """What is the server's own fault keeps the link's button: the link is still good then."""
     request = page.request
+    status = 200 if refused is None else status_of(refused)
+    if status in (400, 401):  # What was shown opens nothing, whatever it is.
+        status = 403
     secret = request.secret or secrets.token_urlsafe(32)
     cookie = set_cookie(request, FORM_COOKIE, secret, path=SIGN_IN, lasts_s=3_600)
     model = {
         "title": "Sign in",
         "action": SIGN_IN,
         "form_token": form_token(secret, SIGN_IN),
-        "link": request.asked("link") or request.field("link"),
+        "link": "" if status == 403 else request.asked("link") or request.field("link"),
         "back": own_path(request.asked("back") or request.field("back")),
         "refused": refused,
     }
-    return PageAnswer(status=status, body=await rendered("sign_in.html", model), headers=(cookie,))
+    headers = (cookie,) if refused is None else (cookie, *retry_header(refused))
+    return PageAnswer(status=status, body=await rendered("sign_in.html", model), headers=headers)
 
 
 async def sign_in(page: PageContext) -> PageAnswer:
@@ -45,7 +50,7 @@ async def sign_in(page: PageContext) -> PageAnswer:
     try:
         opened = await _opened(page)
     except AgentMailError as refused:
-        return await _form(page, as_told(refused), status=403)
+        return await _form(page, for_people(refused))
     request = page.request
     session = set_cookie(request, SESSION_COOKIE, opened.secret, path=HOME)
     spent = forget_cookie(request, FORM_COOKIE, path=SIGN_IN)
@@ -62,8 +67,27 @@ async def _opened(page: PageContext) -> OpenedSession:
 
 
 async def sign_out(page: PageContext) -> PageAnswer:
-    """End the session that the form was sent in."""
+    """End the session that the form was sent in. The browser forgets it also where that cannot be written down."""
     session = page.request.session
     assert session is not None
-    await page.services.pages.sessions.end(session.id)
-    return redirect(SIGN_IN, forget_cookie(page.request, SESSION_COOKIE, path=HOME))
+    forgotten = forget_cookie(page.request, SESSION_COOKIE, path=HOME)
+    try:
+        await page.services.pages.sessions.end(session.id)
+    except Exception as error:  # noqa: BLE001  # a bug, too, leaves no cookie behind
+        told = error if isinstance(error, AgentMailError) else page.host.masked(error)
+        return PageAnswer(status=status_of(told), body=await _half_signed_out(told), headers=(forgotten,))
+    return redirect(SIGN_IN, forgotten)
+
+
+async def _half_signed_out(told: AgentMailError) -> bytes:
+    model = {
+        "title": "You are signed out",
+        "status": status_of(told),
+        "message": f"Nobody is let in by this session any more. It could not be written down yet: {told.message}",
+        "hint": "The server writes it down as soon as it can; there is nothing to press again. Only if it is stopped "
+        "before that does the session count again after its next start, for whoever has kept its cookie: this browser "
+        "has forgotten it.",
+        "sign_in": SIGN_IN,
+        "home": HOME,
+    }
+    return await rendered("error.html", model)

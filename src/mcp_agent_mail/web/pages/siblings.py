@@ -7,7 +7,6 @@ from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.features.oversight.siblings import NoPair
 from mcp_agent_mail.web.addresses import HOME, with_query
 from mcp_agent_mail.web.context import PageContext
-from mcp_agent_mail.web.pages.actor import require_human
 from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.request import PageAnswer, redirect
 
@@ -20,7 +19,6 @@ class UnknownChoice(InvalidInput):
 
 async def decide(page: PageContext) -> PageAnswer:
     """Put both into one product, by the tools for it, or never suggest them again."""
-    require_human(page)
     service, request = page.services.pages.siblings, page.request
     first, second = _project_id(request.field("first")), _project_id(request.field("second"))
     act = request.field("act")

@@ -55,6 +55,8 @@ def environment() -> Environment:
         as_written=_as_written,
         iso=iso,
         age=words.age,
+        moment=words.moment,
+        clock=words.clock,
         size=words.size,
         counted=words.counted,
         hue=words.hue_of,

@@ -50,10 +50,9 @@ _ATTRIBUTES: dict[str, set[str]] = {
     "*": set(),
     "a": {"href"},
     "ol": {"start"},
-    "th": {"align"},
-    "td": {"align"},
 }
 _DONE, _TO_DO = "done", "to do"
+_ALIGNED = {"left", "center", "right"}
 _VALUES = {
     "input": {
         "type": {"checkbox"},
@@ -61,6 +60,8 @@ _VALUES = {
         "checked": {"", "checked"},
         "aria-label": {_DONE, _TO_DO},
     },
+    "th": {"align": _ALIGNED},
+    "td": {"align": _ALIGNED},
     "pre": {"tabindex": {"0"}},
     "div": {"tabindex": {"0"}},
 }
@@ -114,6 +115,8 @@ def _parser() -> MarkdownIt:
     parser.add_render_rule("link_open", _link_open)
     parser.add_render_rule("table_open", lambda *_: '<div class="scroll" tabindex="0"><table>\n')
     parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
+    for cell in ("th_open", "td_open"):
+        parser.add_render_rule(cell, _cell)
     return parser
 
 
@@ -150,6 +153,13 @@ def _link_close(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, env:
     text = tokens[at - 1].content if at and tokens[at - 1].type == "text" else ""
     is_said = not host or host in text
     return "</a>" if is_said else f'</a> <span class="host">{escape(host)}</span>'
+
+
+def _cell(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, ___: _Env) -> str:
+    """How its column is aligned the parser says as a style; no page takes one."""
+    tag = tokens[at].tag
+    aligned = str(tokens[at].attrGet("style") or "").removeprefix("text-align:")
+    return f'<{tag} align="{escape(aligned)}">' if aligned else f"<{tag}>"
 
 
 def _image(renderer: RendererHTML, tokens: _Tokens, at: int, options: OptionsDict, env: _Env) -> str:

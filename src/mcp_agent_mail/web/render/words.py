@@ -8,6 +8,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros, iso
 
 _STEPS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 _KIB = 1_024
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 HUES = ("red", "orange", "amber", "lime", "green", "teal", "cyan", "blue", "indigo", "violet", "pink", "brown")
 _NAMED = {
@@ -50,6 +51,19 @@ def age(since: Micros, now: Micros) -> str:
         if seconds >= size:
             return f"{seconds // size}{unit}"
     return "now"
+
+
+def moment(at: Micros) -> str:
+    """`2026-11-28 17:46:05 UTC`."""
+    return f"{iso(at)[:19].replace('T', ' ')} UTC"
+
+
+def clock(at: Micros, now: Micros) -> str:
+    """`28 Nov 17:46 UTC`, with the year where that is another one than now's."""
+    written = iso(at)
+    day = f"{int(written[8:10])} {_MONTHS[int(written[5:7]) - 1]}"
+    year = "" if written[:4] == iso(now)[:4] else f" {written[:4]}"
+    return f"{day}{year} {written[11:16]} UTC"
 
 
 def size(number: int) -> str:

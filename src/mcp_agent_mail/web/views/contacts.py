@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.contacts import Contact, Relation
+from mcp_agent_mail.domain.contacts import HELD_REASON, Contact, LinkStatus, Relation
 from mcp_agent_mail.web.addresses import agent_url
 from mcp_agent_mail.web.render.circle_layout import AgentGraph, GraphAgent, GraphLine, agent_graph
 
@@ -21,10 +21,14 @@ _WORDS = {
 }
 
 
+_HELD = "It wrote without being a contact, and its mail was held."
+"""For a person what HELD_REASON says to the agent."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContactView:
     """`source` and `target` as the project of the page calls them. The rest of each is what its answer is sent with:
-    `standing` is the link's, as a word.
+    `standing` is the link's, as a word; `seen` is what an answer is to, for whoever looks whether it is that still.
     """
 
     source: str
@@ -35,6 +39,7 @@ class ContactView:
     target_project: str
     relation: str
     standing: str
+    seen: str
     reason: str
     updated_ts: Micros
     expires_ts: Micros | None
@@ -53,10 +58,45 @@ def contact_view(contact: Contact, seen_from: ProjectId, now: Micros) -> Contact
         target_project=target.project_slug,
         relation=str(relation),
         standing=_WORDS[relation],
-        reason=contact.reason,
+        seen=seen_of(contact),
+        reason=_HELD if contact.reason == HELD_REASON else contact.reason,
         updated_ts=contact.updated_ts,
         expires_ts=contact.expires_ts,
     )
+
+
+def told_answer(did: str, mail: str) -> str:
+    """What the answer that led to a page has done, from a known word and a number alone; empty without one."""
+    count = int(mail) if mail.isascii() and mail.isdigit() and len(mail) < 6 else 0
+    waiting = "" if not count else f" {count} held {'message was' if count == 1 else 'messages were'}"
+    if did == "approved":
+        return f"Approved.{waiting + ' delivered.' if count else ''}"
+    if did == "denied":
+        return f"Denied.{waiting + ' returned to the sender.' if count else ''}"
+    return ""
+
+
+def seen_of(contact: Contact | None) -> str:
+    """A request stays what it was while it waits, however often it is made; all else changes with each answer."""
+    if contact is None:
+        return "none"
+    if contact.status is LinkStatus.PENDING:
+        return str(contact.status)
+    return f"{contact.status}-{contact.updated_ts}"
+
+
+def told_link(contact: Contact | None, now: Micros) -> str:
+    """What it is by now, as part of a sentence."""
+    if contact is None:
+        return "is gone"
+    relation = contact.relation(now)
+    if relation is Relation.EXPIRED and contact.status is LinkStatus.BLOCKED:
+        return "was denied, and is no longer"
+    return {
+        Relation.PENDING: "waits for an answer again",
+        Relation.APPROVED: "is approved",
+        Relation.BLOCKED: "is denied",
+    }.get(relation, "has ended")
 
 
 def contact_graph(links: Sequence[ContactView]) -> AgentGraph:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,6 +11,21 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.search.query import Phrase
 from mcp_agent_mail.features.oversight.mail_search import FoundHits
 from mcp_agent_mail.web.views.mail import MailRow, mail_row
+
+_MARKS = (
+    (re.compile(r"(?:\|[ \t]*:?-{2,}:?[ \t]*)+\|?"), " "),
+    (re.compile(r"(?:```|~~~)\w*"), " "),
+    (re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)"), r"\1"),
+    (re.compile(r"\*\*([^*]+)\*\*"), r"\1"),
+    (re.compile(r"(?<!\w)__([^_]+)__(?!\w)"), r"\1"),
+    (re.compile(r"~~([^~]+)~~"), r"\1"),
+    (re.compile(r"`([^`]+)`"), r"\1"),
+    (re.compile(r"(?:^|(?<=\s))(?:#{1,6}|[-*+] \[[ xX]\])\s"), ""),
+    (re.compile(r"^\s*[>*+-]\s"), ""),
+    (re.compile(r"\s*\|(?:\s*\|)*\s*"), " · "),
+    (re.compile(r"(?<=[.:;!?]) · "), " "),
+)
+"""What marks a piece of Markdown, and what stands for it in an excerpt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +45,13 @@ class HitRow:
     phrases: Sequence[Phrase]
 
 
+def plain_words(text: str) -> str:
+    """An excerpt of Markdown on one line, without its marks."""
+    for pattern, instead in _MARKS:
+        text = pattern.sub(instead, text)
+    return " ".join(text.split()).strip(" ·")
+
+
 def hit_rows(found: FoundHits) -> list[HitRow]:
     """Most relevant first."""
     rows = []
@@ -42,7 +65,7 @@ def hit_rows(found: FoundHits) -> list[HitRow]:
                 project_name=slug if seen is None else seen.name,
                 sender=hit.sender_name,
                 subject=hit.subject,
-                snippet=hit.snippet,
+                snippet=plain_words(hit.snippet),
                 importance=hit.importance.value,
                 asks_ack=hit.ack_required,
                 thread_id=hit.thread_id,

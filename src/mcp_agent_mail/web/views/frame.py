@@ -12,13 +12,17 @@ from mcp_agent_mail.web.forms import form_token
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageLink:
-    """`section` is the word by which a page says that it belongs there; `count` is shown where there is any."""
+    """`section` is the word by which a page says that it belongs there; `count` is shown where there is any, and that
+    there is more where it `is_least`. `is_first`: it has its place in a narrow window too.
+    """
 
     section: str
     href: str
     label: str
     icon: str
     count: int = 0
+    is_least: bool = False
+    is_first: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +30,8 @@ class Frame:
     """`session` is shown as one that is signed in; without one only reading is offered. `path` is the page's own, with
     its query, to come back to. `section` is where in the navigation it stands, `project` whose page it is. `names` are
     those of projects by their slugs: of the one whose page it is, and of the newest. `writing` is the project in whose
-    name a letter begins: the page's own, else that of the newest mail.
+    name a letter begins: the page's own, else that of the newest mail. What happens behind
+    the event `after` the page may not show yet.
     """
 
     title: str
@@ -38,6 +43,7 @@ class Frame:
     path: str
     now: Micros
     names: Mapping[str, str]
+    after: str
     project: str | None = None
     writing: str | None = None
     secret: str | None = field(default=None, repr=False)

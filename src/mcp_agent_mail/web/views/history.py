@@ -15,8 +15,9 @@ from mcp_agent_mail.web.addresses import HOME, agent_url, with_query
 from mcp_agent_mail.web.render.circle_layout import AgentGraph, GraphAgent, GraphLine, agent_graph
 
 MOST_DIFF_LINES = 3_000
-MOST_OPEN_LINES = 400
 _FILE_HEAD = "diff --git "
+_SAID = (_FILE_HEAD, "index ", "--- ", "+++ ")
+"""What a head has beside the name of its file, which stands above it."""
 _ESCAPED = re.compile(r"\\([abtnvfr\"\\]|[0-7]{3})")
 _ESCAPES = dict(zip('abtnvfr"\\', '\a\b\t\n\v\f\r"\\', strict=True))
 _BAR, _HEIGHT = 12, 96
@@ -57,24 +58,21 @@ class ChangeView:
 
 
 def diff_view(change: CommitChange) -> ChangeView:
-    """The first MOST_DIFF_LINES of what a commit changed, by file. The first file is unfolded, and those after it whose
-    lines are among the first MOST_OPEN_LINES.
-    """
+    """The first MOST_DIFF_LINES of what a commit changed, by file. A file is unfolded where it is the only one."""
     lines = change.diff.split("\n")
     sections = _sections(lines[:MOST_DIFF_LINES])
-    files, unfolded = [], 0
     counted = [(one.path, one.added, one.removed, sections.pop(_as_told(one.path), [])) for one in change.files]
-    for path, added, removed, section in (*counted, *(_counted(*one) for one in sections.items())):
-        unfolded += len(section)
-        files.append(
-            ChangedFileView(
-                path=path,
-                added=added,
-                removed=removed,
-                parts=_change_parts(section),
-                is_open=bool(section) and unfolded <= max(MOST_OPEN_LINES, len(section)),
-            )
+    found = [*counted, *(_counted(*one) for one in sections.items())]
+    files = [
+        ChangedFileView(
+            path=path,
+            added=added,
+            removed=removed,
+            parts=_change_parts(section),
+            is_open=bool(section) and len(found) == 1,
         )
+        for path, added, removed, section in found
+    ]
     return ChangeView(files=files, is_whole=change.is_whole_diff and len(lines) <= MOST_DIFF_LINES)
 
 
@@ -118,6 +116,8 @@ def _kinds(section: Sequence[str]) -> Iterator[tuple[str, str]]:
     is_head = False
     for line in section:
         is_head = line.startswith(_FILE_HEAD) or (is_head and not line.startswith("@@"))
+        if is_head and line.startswith(_SAID):
+            continue
         yield "file" if is_head else _kind(line), line
 
 

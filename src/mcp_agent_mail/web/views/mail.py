@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.messages import Addressee, MessageHead, attachments_of
+from mcp_agent_mail.domain.messages import Addressee, MessageHead, RecipientKind, attachments_of
 from mcp_agent_mail.domain.search.query import Phrase
 from mcp_agent_mail.features.oversight.service import OversightMail
+from mcp_agent_mail.store.mail.all_mail import HumanMail, HumanReason
 
 SHOWN_ADDRESSEES = 3
+_REASONS = {RecipientKind.TO: "to you", RecipientKind.CC: "cc to you", RecipientKind.BCC: "blind copy to you"}
 _NO_ONE: Sequence[Addressee] = ()
 
 
@@ -94,6 +96,18 @@ def _state(one: Addressee) -> str:
     return "superseded" if one.state == "withdrawn" and one.is_superseded else one.state
 
 
+def reason_word(reason: HumanReason | None) -> str:
+    """Why a row is there, for the person; empty where that is not known."""
+    if reason is None:
+        return ""
+    return "answers you" if reason.is_answer else _REASONS[reason.kind]
+
+
+def person_row(one: HumanMail, reason: HumanReason | None) -> MailRow:
+    """Mail to `Human`, whose row says why it came."""
+    return mail_row(one.head, person=(one.read_ts, one.ack_ts), reason=reason_word(reason))
+
+
 def mail_rows(found: OversightMail) -> list[MailRow]:
     """Newest first, as they were found."""
     return [
@@ -101,6 +115,7 @@ def mail_rows(found: OversightMail) -> list[MailRow]:
             head,
             found.addressees.get(head.id, _NO_ONE),
             found.person.get(head.id),
+            reason=reason_word(found.reasons.get(head.id)),
             project_name=found.projects[head.project_id].name,
         )
         for head in found.heads

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from mcp_agent_mail.features.sharing.redaction import Redactor
+from mcp_agent_mail.features.sharing.secret_forms import SECRET_FORMS, SecretForm
+
+_CORE = "Zq8vGKxanaLHVAGtyjqG2cdL0123456789"
+_PEM = ("x" * 64 + "\n") * 700
+_JOINTS = ("", " ", "-", "_", ".", ":", "\n", "=", "a", '"', '="', ":\n", ": |\n  ", "://", "a@", "\\\n", ";", "=a,b=")
+_SHORT, _LONG = 10_000, 40_000
+_MOST_TIMES = 12
+"""Four is in proportion, and sixteen its square."""
+_UNTOLD_S = 0.05
+"""Of a long text; what takes less says nothing of how it grows."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"https://api.telegram.org/bot123456789:AAH{_CORE}/sendMessage",
+        *(
+            f'"line one{escape}{key}{_CORE}"'
+            for escape in ("\\n", "\\t", "\\r", "%3D", "\\u003d", "\\x3d")
+            for key in ("sk-proj-", "npm_", "hf_", "sk_live_", "xai-", "123456789:", "fm2_", "EAAB")
+        ),
+        f"EAAB{_CORE}",
+        f"EAAJ{_CORE}",
+        f"EAAAE{_CORE}{_CORE}",
+        f"FlyV1 fm2_lJPE{_CORE}",
+        f"key\\neyJhbGciOiJIUzI1NiJ9.{_CORE}.{_CORE}",
+        f"eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0..abcdefGHIJ.{_CORE}.abc",
+        f"-----BEGIN RSA PRIVATE KEY-----\n{_PEM}{_CORE}\n-----END RSA PRIVATE KEY-----",
+        f"-----BEGIN PRIVATE KEY-----\nno end\n-----BEGIN PRIVATE KEY-----\n{_PEM}{_CORE}\n-----END PRIVATE KEY-----",
+        f"---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\n{_CORE}\n---- END SSH2 ENCRYPTED PRIVATE KEY ----",
+    ],
+)
+def test_keys_are_found_in_their_usual_surroundings(text: str) -> None:
+    assert _CORE not in Redactor({}).text(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password:            hunter2xyz",
+        "password            = hunter2xyz",
+        "| db_password                                        | hunter2xyz |",
+        "password:\u00a0hunter2xyz",
+        "password\u00a0=\u2003hunter2xyz",
+        "password\uff1ahunter2xyz",
+        "password: |\n  first line\n  hunter2xyz",
+        "password: >-\r\n  hunter2xyz",
+        "password:\n  hunterxyz",
+        "password:\n  hunter2xyz\nuser: joe",
+        "> password:\n> hunter2xyz",
+        "The password:\n\n```text\nhunter2xyz\n```",
+        '{"password":\n  "hunter2 xyz", "a": 1}',
+        "mysql --password      hunter2xyz",
+        "mysql --password \\\n  hunter2xyz",
+        "Cookie: theme=dark; sid=hunter2xyz",
+        "curl -H 'Cookie: theme=\"dark\"; sid=hunter2xyz' https://h/",
+        'Authorization: Digest username="u", response="hunter2xyz"',
+        '{"Authorization": "Digest username=\\"u\\", response=\\"hunter2xyz\\""}',
+        "Authorization: AWS4-HMAC-SHA256 Credential=x/y, SignedHeaders=host;z, Signature=hunter2xyz",
+        "sent AWS4-HMAC-SHA256 Credential=x/y, Signature=hunter2xyz",
+        "Authorization: Api-Key hunter2xyz",
+        'authorization => "Token hunter2xyz"',
+        'password = f"some hunter2xyz"',
+        "password = b'some hunter2xyz'",
+        'password = """some\nhunter2xyz"""',
+        "password = 'it''s hunter2xyz'",
+        "password: ``some hunter2xyz``",
+        "postgres://app:pa/hunter2xyz@db.test/x",
+        "https://me@corp.test:hunter2xyz@git.test/x",
+        f"password={'a' * 5000}hunter2xyz",
+    ],
+)
+def test_values_are_found_however_they_are_put_to_their_names(text: str) -> None:
+    shown = Redactor({}).text(f"See:\n{text}\nand on")
+
+    assert "xyz" not in shown
+    assert shown.startswith("See:\n")
+    assert shown.endswith("\nand on")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if not token:\n        return\n",
+        "class Secret:\n    pass\n",
+        'class Token:\n    """What proves who calls."""\n',
+        "The token:\nthen we go on",
+        "About the password:\n\n- it is long\n- it is new",
+        "password:\n  valueFrom:\n    name: x",
+        "the cookie:\n```python\nimport os\n```",
+        "http://localhost:8080/@scope/package and http://[::1]:8080/@fs/x and http://localhost:${PORT}/@vite",
+        "git@github.com:acme/app.git and ssh://git@github.com:22/acme/app@v1",
+        "C:\\task-management-system-two and /new/risk-management-system-two",
+        "EAABLE and XEAABcdefghijklmnopqrstuvwxyz",
+        "-----------------------------------------------------",
+        "--- a/secret.py\n+++ b/secret.py",
+        "a monkeyJar.x and key.py",
+        "cookies are eaten; so it is",
+    ],
+)
+def test_plain_words_and_programs_stay(text: str) -> None:
+    assert Redactor({}).text(text) == text
+
+
+@pytest.mark.parametrize("form", SECRET_FORMS, ids=lambda form: f"{form.kind} {form.needles[0].strip()}")
+def test_a_form_takes_time_in_proportion_to_the_text(form: SecretForm) -> None:
+    grown = {
+        needle + joint: times
+        for needle in form.needles
+        for joint in _JOINTS
+        if (times := _times(form.pattern_of_ascii.finditer, needle + joint)) >= _MOST_TIMES
+    }
+
+    assert grown == {}
+
+
+@pytest.mark.parametrize("said", ["eyJ", "-", "_", "-----BEGIN PRIVATE KEY-----\n", "password=", "](", "a-", "/home/a"])
+def test_redaction_takes_time_in_proportion_to_the_text(said: str) -> None:
+    assert _times(Redactor({"/code/app": "app"}, {"a-a": "b"}).text, f"{said}") < _MOST_TIMES
+
+
+def _times(work: Callable[[str], Iterable[object]], said: str) -> float:
+    """How much longer a text of _LONG characters takes than one of _SHORT."""
+    if _cost(work, said, _LONG) < _UNTOLD_S:
+        return 0
+    long, short = (min(_cost(work, said, length) for _ in range(3)) for length in (_LONG, _SHORT))
+    return long / short
+
+
+def _cost(work: Callable[[str], Iterable[object]], said: str, length: int) -> float:
+    """Seconds of this process alone."""
+    text = (said * (length // len(said) + 1))[:length]
+    begin = time.process_time()
+    deque(work(text), maxlen=0)
+    return max(1e-6, time.process_time() - begin)
