@@ -21,7 +21,7 @@ TOGETHER = 6
 """Vectors in a field that holds a long text."""
 AGENTS = ("BlueLake", "RedStone", "QuietFox")
 FIELDS = (
-    *("subject", "body", "thread", "topic", "attachment", "name", "program", "model", "task"),
+    *("subject", "body", "thread", "topic", "attachment", "name", "program", "model", "task", "status note"),
     *("contact reason", "path", "lease reason", "withdrawal", "project", "product"),
 )
 
@@ -99,6 +99,9 @@ class Peers:
         given = {"program": vector[:100], "model": vector[:100]}
         named = self.took("name", vector, await self.ask("register_agent", name=vector, **given))
         made = named or await self.ask("register_agent", **given)
+        if made:
+            noted = await self.ask("set_status", agent_name=made["name"], status="busy", note=vector[:1_000])
+            self.took("status note", vector, noted)
         if made and await self.send(sender_name=made["name"]):
             for name in ("program", "model"):
                 self.took(name, vector, made)

@@ -110,7 +110,8 @@ async def test_the_message_is_in_view_however_far_down_its_row_is_and_the_row_st
 
 
 async def _offered(page: Page) -> list[str]:
-    return await page.locator(".keys-here > :not([hidden]) > kbd").all_inner_texts()
+    shown: list[str] = await page.locator(".keys-here > :not([hidden]) > kbd").all_inner_texts()
+    return shown
 
 
 async def test_the_foot_offers_what_acts_on_the_chosen_row_and_says_why_another_does_not(shop: Shop) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from mcp_agent_mail.web.cookies import (
     FORM_COOKIE,
     MAX_COOKIE,
+    MOST_OF_A_NAME,
     SESSION_COOKIE,
     cookie_name,
     forget_cookie,
@@ -37,12 +38,13 @@ def test_servers_of_one_machine_keep_theirs_apart() -> None:
     assert cookie_name(SESSION_COOKIE, 8765) != cookie_name(SESSION_COOKIE, 8766)
 
 
-def test_of_a_repeated_name_the_first_counts() -> None:
-    assert read_cookies("a=1; b=2;a=3 ; c=x=y") == {"a": "1", "b": "2", "c": "x=y"}
+def test_all_of_a_name_are_read_each_once_in_the_order_sent() -> None:
+    assert read_cookies("a=1; b=2;a=3 ; aa=5; a=1; c=x=y", "a") == ["1", "3"]
+    assert read_cookies("a=1; b=2;a=3 ; c=x=y", "c") == ["x=y"]
+    assert read_cookies("; ".join(f"a={number}" for number in range(999)), "a")[-1] == str(MOST_OF_A_NAME - 1)
 
 
 def test_what_is_no_cookie_or_too_long_is_none() -> None:
-    assert read_cookies("") == {}
-    assert read_cookies(f"; ;word; long={'x' * (MAX_COOKIE + 1)}; full={'x' * MAX_COOKIE}") == {
-        "full": "x" * MAX_COOKIE
-    }
+    assert read_cookies("", "a") == []
+    assert read_cookies("; ;a", "a") == []
+    assert read_cookies(f"a={'x' * (MAX_COOKIE + 1)}; a={'x' * MAX_COOKIE}", "a") == ["x" * MAX_COOKIE]

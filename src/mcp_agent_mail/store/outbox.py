@@ -33,6 +33,9 @@ MAX_SNAPSHOT_CHARS = 8 * 1024 * 1024
 MAX_STEPS = 50_000
 """Of one message: 5,500 recipients read and acknowledge it."""
 
+MOST_UNOPENED = 200
+"""Of one commit."""
+
 _FIRST = OutboxSeq(0)
 _NO_PROJECT = ProjectId(0)
 
@@ -93,6 +96,12 @@ _COMMITS_OF_MAIL = """
     SELECT DISTINCT c.id, c.hexsha FROM outbox o INDEXED BY outbox_message JOIN commits c ON c.id = o.commit_id
     WHERE o.message_id = ? AND o.project_id = ? AND o.kind = 'mail'
     ORDER BY c.id DESC LIMIT ?
+"""
+_UNOPENED_MAIL = """
+    SELECT DISTINCT o.message_id FROM commits c JOIN outbox o INDEXED BY outbox_commit ON o.commit_id = c.id
+    WHERE c.project_id = :project AND c.hexsha = :hexsha AND o.kind = 'mail' AND NOT EXISTS (
+        SELECT 1 FROM message_projects p WHERE p.project_id = :project AND p.message_id = o.message_id)
+    LIMIT :most
 """
 _FORGET_COMMITS = "DELETE FROM commits WHERE project_id = ?"
 
@@ -265,6 +274,14 @@ class Outbox:
         """The hexshas of the commits that wrote the message in this project's archive, newest first."""
         rows = self._connection.execute(_COMMITS_OF_MAIL, (message_id, project_id, limit))
         return [hexsha for _, hexsha in rows]
+
+    def unopened_mail(self, project_id: ProjectId, hexsha: str) -> tuple[list[MessageId], bool]:
+        """The messages that the commit wrote and that are not open to all of the project, or not any more: at most
+        MOST_UNOPENED, and whether these are all.
+        """
+        asked = {"project": project_id, "hexsha": hexsha, "most": MOST_UNOPENED + 1}
+        found = [MessageId(row[0]) for row in self._connection.execute(_UNOPENED_MAIL, asked)]
+        return found[:MOST_UNOPENED], len(found) <= MOST_UNOPENED
 
     def has_commit(self, project_id: ProjectId, hexsha: str) -> bool:
         """Was this commit seen in the project's archive?"""

@@ -46,7 +46,7 @@ class PageContext:
     ) -> PageAnswer:
         """The page of this template: `model` are its own names, beside `frame`."""
         frame = await self._frame(title=title, section=section, project=project)
-        return PageAnswer(status=status, body=await rendered(template, {"frame": frame, **model}))
+        return PageAnswer(status=status, body=await rendered(template, {"frame": frame, **model}, self.host.has_left))
 
     async def _frame(self, *, title: str, section: str, project: str | None) -> Frame:
         counts = await self.services.pages.oversight.count(self.caller)
@@ -84,12 +84,14 @@ _RENDERERS = 2
 _places = asyncio.Semaphore(_RENDERERS)
 
 
-async def rendered(template: str, model: Mapping[str, object]) -> bytes:
-    """The page, made beside the event loop: calls of agents go on meanwhile. At most _RENDERERS at a time."""
+async def rendered(template: str, model: Mapping[str, object], has_left: Callable[[], bool] = lambda: False) -> bytes:
+    """The page, made beside the event loop: calls of agents go on meanwhile. At most _RENDERERS at a time; nothing is
+    made for whoever has left while others were served.
+    """
     from mcp_agent_mail.web.render.environment import render  # noqa: PLC0415  # a server without visitors starts faster
 
     async with _places:
-        return await computed(lambda: render(template, model))
+        return b"" if has_left() else await computed(lambda: render(template, model))
 
 
 def _links(counts: NeedCounts, project: str | None) -> Sequence[PageLink]:

@@ -5,7 +5,7 @@ Cookies ignore ports, so that the server's own stands behind the name: two serve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from mcp_agent_mail.web.request import PageRequest
 
@@ -14,6 +14,8 @@ FORM_COOKIE = "agent_mail_form"
 
 MAX_COOKIE = 200
 """Ours are shorter; what is longer is nobody's."""
+MOST_OF_A_NAME = 32
+"""More than there are paths above a page's own, each of which may have one."""
 
 
 def set_cookie(
@@ -34,11 +36,13 @@ def cookie_name(name: str, port: int) -> str:
     return f"{name}_{port}"
 
 
-def read_cookies(header: str) -> Mapping[str, str]:
-    """Of a repeated name the first counts, as browsers send the one of the longest path first."""
-    found: dict[str, str] = {}
+def read_cookies(header: str, name: str) -> Sequence[str]:
+    """What cookies of this name say, each once, in the order sent: the one of the longest path is first. At most
+    MOST_OF_A_NAME: a page of another port of the same machine may set some, and ours counts among them.
+    """
+    found: dict[str, None] = {}
     for part in header.split(";"):
-        name, is_there, value = part.strip().partition("=")
-        if is_there and len(value) <= MAX_COOKIE:
-            found.setdefault(name, value)
-    return found
+        one, is_there, value = part.strip().partition("=")
+        if one == name and is_there and len(value) <= MAX_COOKIE and len(found) < MOST_OF_A_NAME:
+            found[value] = None
+    return list(found)

@@ -77,18 +77,26 @@ class PageAnswer:
     stream: PageStream | None = None
 
 
+def _nobody_leaves() -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageHost:
     """What the server lends a page for one request: to run a tool as whoever asks, to judge a token that was typed, and
     to ask once more who asks, for what lasts.
 
     `judge_token` raises what a refused token is refused with; `masked` logs a bug and says what is shown of it.
+    `has_left`: whoever asked has gone, and nobody reads what is answered. `payer` is whose share of what is bounded the
+    request takes, None for nobody's.
     """
 
     run_tool: Callable[[str, JsonObject], Awaitable[Json]]
     judge_token: Callable[[str], Awaitable[SessionGrant]]
     masked: Callable[[Exception], AgentMailError]
     identify: Callable[[], Awaitable[Caller]]
+    has_left: Callable[[], bool] = _nobody_leaves
+    payer: str | None = None
 
 
 def redirect(location: str, *headers: tuple[str, str]) -> PageAnswer:

@@ -177,6 +177,17 @@ def test_times_are_those_since_then(repository: ArchiveRepository) -> None:
     assert look(repository).times(AT) == [later, AT]
 
 
+def test_no_more_times_are_read_than_so_many_of_the_newest(
+    repository: ArchiveRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = Micros(AT + 3_600 * SECOND)
+    add_commit(repository, {NOTE: b"one\n"}, seq=1)
+    add_commit(repository, {NOTE: b"two\n"}, seq=2, at=later)
+    monkeypatch.setattr(browser, "MOST_TIMES", 1)
+
+    assert look(repository).times(AT) == [later]
+
+
 def test_where_no_archive_is_that_is_told(tmp_path: Path) -> None:
     with pytest.raises(ArchiveNotFound):
         ArchiveReader(tmp_path / "nowhere").commits(after=None, limit=1)

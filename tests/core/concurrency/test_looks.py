@@ -17,8 +17,8 @@ from mcp_agent_mail.core.concurrency.looks import (
     DirectorySilent,
     Looks,
     LooksClosed,
+    NoAnswer,
     TooManyLooks,
-    Unanswered,
 )
 
 SOON_S = 0.05
@@ -352,7 +352,7 @@ async def test_the_end_waits_for_no_thread(dead: Dead) -> None:
     dead.mend()
 
 
-class GitGaveUp(Unanswered):
+class GitGaveUp(NoAnswer):
     """As whoever runs a program with a limit of its own."""
 
 

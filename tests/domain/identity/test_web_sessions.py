@@ -8,8 +8,13 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import IssuedTokenId, WebSessionId
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.web_sessions import (
+    IDLE,
+    LIFETIME,
+    LINK_LIFETIME,
+    MAX_LINKS,
     MAX_LIVE,
     MAX_OF_ONE_TOKEN,
+    TOUCHED_EVERY,
     OpenedBy,
     SessionGrant,
     TooManySessions,
@@ -27,6 +32,21 @@ def a_session(number: int, grant: SessionGrant, used_ts: int | None = None) -> W
 
 def issued(number: int, role: Role = Role.READER) -> SessionGrant:
     return SessionGrant(by=OpenedBy.ISSUED, role=role, issued_token=IssuedTokenId(number))
+
+
+def test_how_long_sessions_and_links_last_and_how_many_there_are() -> None:
+    assert (IDLE, LIFETIME) == (28_800_000_000, 604_800_000_000)
+    assert (LINK_LIFETIME, TOUCHED_EVERY) == (60_000_000, 60_000_000)
+    assert (MAX_LIVE, MAX_OF_ONE_TOKEN, MAX_LINKS) == (200, 50, 20)
+
+
+def test_a_session_ends_at_the_first_of_its_ends() -> None:
+    fresh = replace(a_session(1, LINK), used_ts=Micros(5))
+    late = replace(fresh, used_ts=Micros(LIFETIME - 1))
+    short = replace(late, grant=replace(LINK, expires_ts=Micros(7)))
+
+    assert [one.ends_ts for one in (fresh, late, short)] == [5 + IDLE, LIFETIME, 7]
+    assert [fresh.is_live(Micros(5 + IDLE - before)) for before in (1, 0)] == [True, False]
 
 
 def test_where_there_is_room_nobody_goes() -> None:

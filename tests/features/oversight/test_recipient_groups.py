@@ -9,6 +9,7 @@ from mcp_agent_mail.core.errors import PermissionDenied
 from mcp_agent_mail.core.ids import new_product_uid
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.domain.messages import MAX_NAMED_RECIPIENTS
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.oversight import recipient_groups
 from mcp_agent_mail.features.oversight.recipient_groups import (
@@ -156,3 +157,14 @@ async def test_groups_are_the_operators_alone(seeded: SeededStore) -> None:
         await groups.offered(ANYBODY, seeded.app)
     with pytest.raises(PermissionDenied):
         await groups.expanded(ANYBODY, seeded.app, ["@reservations"])
+
+
+async def test_a_group_gives_no_more_than_one_beyond_what_a_message_may_have(
+    seeded: SeededStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert recipient_groups._MOST == MAX_NAMED_RECIPIENTS + 1
+    monkeypatch.setattr(recipient_groups, "_MOST", 2)
+    for agent in (seeded.red, seeded.blue, seeded.green):
+        await hold(seeded, agent, f"{agent.name}.py")
+
+    assert await expand(seeded, "@reservations") == ["BlueLake", "GreenField"]

@@ -14,9 +14,12 @@ from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.products import MAX_NAME_LENGTH, ProductNameTaken, UnfitProductName
 from mcp_agent_mail.domain.project_identity import IdentityMode
 from mcp_agent_mail.domain.projects import UnknownProject
+from mcp_agent_mail.domain.store_limits import StoreLimits
+from mcp_agent_mail.features.health.store_size import StoreSizeWorker
 from mcp_agent_mail.features.oversight import siblings
 from mcp_agent_mail.features.oversight.siblings import NoPair, SiblingService
 from mcp_agent_mail.features.projects.identities import Identities
+from mcp_agent_mail.store.engine.growth_limit import StoreTooLarge
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
 from tests.seeded_store import SeededStore, add_project, open_seeded_store
 from tests.workspace.code_repository import begin, git
@@ -224,3 +227,26 @@ async def test_a_new_product_has_a_name_of_its_own(seeded: SeededStore) -> None:
     for name in ("", " ", "x" * (MAX_NAME_LENGTH + 1)):
         with pytest.raises(InvalidInput, match="characters"):
             await asked.require_new(OPERATOR, name)
+
+
+async def test_where_the_store_has_no_room_nothing_is_dismissed(seeded: SeededStore, tmp_path: Path) -> None:
+    first, second = [await add(seeded, f"/code/store-{one}") for one in ("web", "api")]
+    looked_after = StoreSizeWorker(seeded.store, StoreLimits(max_used=1, min_free=0), tmp_path)
+    await looked_after.look()
+
+    with pytest.raises(StoreTooLarge):
+        await service(seeded).dismiss(OPERATOR, first, second)
+
+    assert (first, second) in [one[:2] for one in await found(service(seeded))]
+
+
+async def test_no_more_directories_are_remembered_than_twice_those_that_are_looked_at(
+    seeded: SeededStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(siblings, "MOST_PROJECTS", 1)
+    looking = service(seeded)
+    for name in ("one", "two", "three"):
+        await add(seeded, clone(tmp_path / name))
+        await found(looking)
+
+    assert [Path(one).name for one in looking._remotes] == ["two", "three"]

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import base64
 import os
 import stat
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
+from mcp_agent_mail.features.sharing import signatures
 from mcp_agent_mail.features.sharing.signatures import (
     KeyTaken,
     UnfitKey,
@@ -73,3 +77,52 @@ def test_what_is_no_key_is_refused(tmp_path: Path) -> None:
             read(tmp_path / name)
     with pytest.raises(UnfitKey):
         read_public_key(tmp_path / "missing")
+
+
+def test_what_is_signed_begins_with_what_it_is_a_signature_of(tmp_path: Path) -> None:
+    public = read_public_key(make_keys(tmp_path / "own"))
+    key = read_private_key(tmp_path / "own")
+    of_the_bytes_alone = base64.b64encode(key.sign(b"manifest")) + b"\n"
+
+    with pytest.raises(WrongSignature):
+        require_signature(b"manifest", of_the_bytes_alone, public)
+
+    public.verify(base64.b64decode(signature_of(b"manifest", key)), b"mcp-agent-mail bundle 1\nmanifest")
+
+
+def test_a_key_of_another_kind_is_refused(tmp_path: Path) -> None:
+    other = ec.generate_private_key(ec.SECP256R1())
+    pem = serialization.Encoding.PEM
+    own = other.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (tmp_path / "other").write_bytes(own)
+    (tmp_path / "other.pub").write_bytes(
+        other.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo)
+    )
+
+    with pytest.raises(UnfitKey):
+        read_private_key(tmp_path / "other")
+    with pytest.raises(UnfitKey):
+        read_public_key(tmp_path / "other.pub")
+
+
+def test_half_a_pair_is_not_left_and_none_is_made_beside_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    write_new = signatures._write_new
+
+    def fail_at_the_second(file: Path, content: bytes, mode: int) -> None:
+        made.append(file.name)
+        if len(made) == 2:
+            raise OSError("no room")
+        write_new(file, content, mode)
+
+    monkeypatch.setattr(signatures, "_write_new", fail_at_the_second)
+    with pytest.raises(OSError, match="no room"):
+        make_keys(tmp_path / "own")
+    assert (made, list(tmp_path.iterdir())) == (["own", "own.pub"], [])
+
+    (tmp_path / "own.pub").write_bytes(b"somebody's")
+    with pytest.raises(KeyTaken):
+        make_keys(tmp_path / "own")
+    assert made == ["own", "own.pub"]

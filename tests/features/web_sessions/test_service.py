@@ -30,6 +30,7 @@ from mcp_agent_mail.domain.identity.web_sessions import (
 from mcp_agent_mail.features.web_sessions.service import WebSessionService
 from mcp_agent_mail.features.web_sessions.token_roles import TokenRoles
 from mcp_agent_mail.store.engine.faults import StoreFailed
+from mcp_agent_mail.store.transaction import Tx
 from tests.features.web_sessions.tokens import an_issued_token
 from tests.seeded_store import SeededStore, open_seeded_store
 from tests.sick_store import full_disk
@@ -141,6 +142,20 @@ async def test_only_the_very_secret_finds_it(service: WebSessionService) -> None
 
     for other in ("", secret[:-1], secret + "x", secret.upper(), secret.removeprefix("ams_"), "\ud800"):
         assert service.find(other) is None, other
+
+
+async def test_what_is_no_secret_of_a_session_finds_none_whatever_is_kept(seeded: SeededStore) -> None:
+    secrets = ("amo_of-another-kind", "ams_of-a-session")
+
+    def unit(tx: Tx) -> None:
+        for secret in secrets:
+            tx.web_sessions.add(token_hash(secret), READER, tx.now)
+
+    await seeded.store.write(unit)
+
+    found = [service_of(seeded).find(secret) for secret in secrets]
+
+    assert [one is not None for one in found] == [False, True]
 
 
 async def test_it_ends_when_nobody_used_it_for_eight_hours(seeded: SeededStore, service: WebSessionService) -> None:

@@ -49,6 +49,22 @@ async def test_a_token_that_opens_nothing_signs_nobody_in(served: ServedPages, t
     assert await browser.who() == "Reading only"
 
 
+async def test_cookies_of_another_port_sign_nobody_out(served: ServedPages) -> None:
+    """Cookies ignore ports: a page of another server of this machine sets some of this name."""
+    browser = served.browser()
+    await browser.sign_in_by(await link_of(served))
+    (own,) = [f"{one.name}={one.value}" for one in browser.client.cookies.jar]
+    name = own.partition("=")[0]
+    foreign = "; ".join(f"{name}={value}" for value in ("x", "", "ams_wrong", *"abcdefgh"))
+    stranger = served.browser()
+
+    for sent in (f"{foreign}; {own}", f"{own}; {foreign}"):
+        stranger.client.headers["cookie"] = sent
+        assert await stranger.who() == "Human"
+    stranger.client.headers["cookie"] = foreign
+    assert await stranger.who() == "Reading only"
+
+
 async def test_wrong_tokens_are_limited(tmp_path: Path) -> None:
     async with serve_pages(tmp_path, HTTP_RATE_LIMIT_ENABLED="true") as served:
         browser = served.browser()
@@ -366,7 +382,7 @@ async def test_pages_that_are_off_are_not_there(tmp_path: Path) -> None:
 def test_a_server_without_visitors_imports_nothing_that_makes_pages() -> None:
     code = (
         "import sys, mcp_agent_mail.server.assembly\n"
-        "made = ('jinja2', 'nh3', 'mdit_py_plugins', 'mcp_agent_mail.web.app', 'mcp_agent_mail.web.pages')\n"
+        "made = ('jinja2', 'nh3', 'mcp_agent_mail.web.app', 'mcp_agent_mail.web.pages')\n"
         "print(sorted(set(made) & set(sys.modules)))"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -49,6 +49,19 @@ async def test_the_list_is_bounded_and_leads_on(tmp_path: Path, monkeypatch: pyt
         assert 'rel="next"' not in more
 
 
+async def test_no_list_is_shorter_than_a_page_or_longer_than_all_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (agents.PAGE_SIZE, agents.MOST_PAGES) == (50, 40)
+    monkeypatch.setattr(agents, "PAGE_SIZE", 1)
+    monkeypatch.setattr(agents, "MOST_PAGES", 1)
+    async with open_swarm(tmp_path) as swarm:
+        pages = [await swarm.text(f"/mail/{swarm.shop}/agents?shown={shown}") for shown in ("0", "2", "99")]
+
+        assert [page.count('role="rowheader"') for page in pages] == [1] * 3
+        assert 'rel="next"' not in pages[-1]
+
+
 async def test_retired_agents_are_shown_when_asked_for(tmp_path: Path) -> None:
     async with open_swarm(tmp_path) as swarm:
         await swarm.app.call("deregister_agent", project_key=SHOP, agent_name="BlueLake")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,9 +13,10 @@ import pytest
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.identity.web_sessions import OpenedBy, SessionGrant
-from mcp_agent_mail.features.oversight.events import MAX_STREAMS, EventStream
+from mcp_agent_mail.features.oversight.events import MAX_STREAMS, PLACES_FOR_SIGNED_IN, EventStream
 from mcp_agent_mail.web.cookies import SESSION_COOKIE, cookie_name
 from tests.server.served_mail import Served, serving
+from tests.server.whole_app import OPERATOR
 
 EVENTS = "/mail/events"
 
@@ -65,7 +67,7 @@ async def test_a_page_says_behind_which_event_it_was_made(tmp_path: Path) -> Non
 
 
 async def test_silence_is_no_silence_to_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(vars(EventStream.pages)["__kwdefaults__"], "silence_s", 0.05)
+    monkeypatch.setattr(EventStream.pages, "__kwdefaults__", {"silence_s": 0.05})
     async with serving(tmp_path) as served, served.client.stream("GET", EVENTS) as answer:
         assert await _until(_lines(answer), "event: beat")
 
@@ -109,7 +111,66 @@ async def test_one_stream_too_many_is_a_page_that_says_when_to_come_back(tmp_pat
     assert answer.headers["retry-after"] == "10"
 
 
+async def test_whoever_only_looks_leaves_places_for_others(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        anybody = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
+        hub = served.services.pages.events
+        for number in range(MAX_STREAMS - PLACES_FOR_SIGNED_IN):
+            await hub.open(anybody, payer=f"address {number}")
+        answer = await served.client.get(EVENTS)
+        await hub.open(Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN))
+
+    assert answer.status_code == 503
+
+
 async def _fill(served: Served) -> None:
     caller = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN)
     for _ in range(MAX_STREAMS):
         await served.services.pages.events.open(caller)
+
+
+async def test_of_held_mail_anybody_is_told_nothing_and_the_operator_its_number(tmp_path: Path) -> None:
+    operator = {"authorization": f"Bearer {OPERATOR}"}
+    async with serving(tmp_path) as served:
+        await served.call("set_contact_policy", agent_name="RedStone", policy="contacts_only")
+        await served.call("register_agent", name="GreenField", program="p", model="m")
+        async with (
+            served.client.stream("GET", EVENTS) as anybodys,
+            served.client.stream("GET", EVENTS, headers=operator) as operators,
+        ):
+            lines, all_lines = _lines(anybodys), _lines(operators)
+            for each in (lines, all_lines):
+                await _until(each, "event: begin")
+            held = await served.send()
+            shown = await served.send(to=["GreenField"])
+            to_anybody, to_the_operator = [await _numbers(each, shown) for each in (lines, all_lines)]
+
+    assert held not in to_anybody
+    assert held in to_the_operator
+
+
+async def _numbers(lines: AsyncIterator[str], last: int) -> list[int]:
+    """Of all messages that are told, as far as this one."""
+    numbers: list[int] = []
+    while last not in numbers:
+        if (await _until(lines, "event: ")).removeprefix("event: ") in ("mail", "receipt", "held"):
+            numbers.append(json.loads((await _until(lines, "data: ")).removeprefix("data: "))["id"])
+    return numbers
+
+
+async def test_where_a_browser_says_both_the_last_event_that_it_heard_counts(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        async with served.client.stream("GET", EVENTS) as answer:
+            lines = _lines(answer)
+            await _until(lines, "event: begin")
+            await served.send()
+            first, second = [(await _until(lines, "id: ")).removeprefix("id: ") for _ in range(2)]
+        behind = []
+        for asked, header in ((first, ""), ("", first), (second, first), ("nothing", first)):
+            given = {"params": {"after": asked}, "headers": {"last-event-id": header}}
+            async with served.client.stream("GET", EVENTS, **given) as answer:  # type: ignore[arg-type]
+                lines = _lines(answer)
+                await _until(lines, "event: begin")
+                behind.append((await _until(lines, "id: ")).removeprefix("id: "))
+
+    assert behind == [second] * 4

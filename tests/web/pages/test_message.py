@@ -143,3 +143,30 @@ async def test_only_the_operator_sees_blind_held_and_withdrawn_copies(visits: Vi
     for page, word in zip(operators, ("GreenField", "S-held", "S-withdrawn"), strict=True):
         assert page.status_code == 200
         assert word in page.text
+
+
+async def test_no_agent_is_asked_for_as_the_sender_whose_mail_it_reads(visits: Visits) -> None:
+    number = await visits.send(bcc=["GreenField"])
+    made = await visits.app.call(
+        "create_issued_token", visits.operator, expires="1d", role="reader", agent_name="RedStone", project_key=APP
+    )
+
+    page = await visits.get(f"/mail/code-app/message/{number}", {"authorization": f"Bearer {made['token']}"})
+
+    assert page.status_code == 200, shown_text(page)
+    assert re.findall(r'<th scope="row">.*?</span> (\w+)', page.text) == ["RedStone"]
+
+
+async def test_the_copies_of_a_message_that_are_held_are_the_operators_alone_and_its_sender_is_not_active_by_a_look(
+    visits: Visits,
+) -> None:
+    await visits.app.call("set_contact_policy", project_key=APP, agent_name="QuietFox", policy="contacts_only")
+    number = await visits.send(to=["RedStone", "QuietFox"])
+    path = f"/mail/code-app/message/{number}"
+
+    pages = [await visits.get(path), await visits.get(path, visits.operator)]
+
+    assert [re.findall(r'<th scope="row">.*?</span> (\w+)', page.text) for page in pages] == [
+        ["RedStone"],
+        ["RedStone", "QuietFox"],
+    ]

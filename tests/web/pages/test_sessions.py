@@ -91,6 +91,7 @@ async def test_signing_out_ends_the_session(visits: Visits) -> None:
 async def test_a_sign_in_that_the_server_cannot_write_is_its_own_fault_and_spends_no_link(visits: Visits) -> None:
     made = await visits.app.call("create_sign_in_link", visits.operator)
     link = made["path"].partition("link=")[2]
+    await visits.get("/mail")
 
     with full_disk(visits.app.store):
         failed = await sign_in(visits, link=link)
@@ -123,3 +124,10 @@ async def test_a_sign_out_that_cannot_be_written_yet_counts_at_once_and_says_so(
     assert "You are signed out" in shown_text(answer)
     assert "writes it down as soon as it can" in shown_text(answer)
     assert "Reading only" in meanwhile.text
+
+
+async def test_what_is_longer_than_any_token_is_not_judged(visits: Visits) -> None:
+    longest, longer = [await sign_in(visits, token="x" * length) for length in (8_192, 8_193)]
+
+    assert "This token opens nothing here." in longest.text
+    assert "That is no token." in longer.text

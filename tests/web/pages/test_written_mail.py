@@ -45,6 +45,17 @@ async def test_a_double_press_sends_once(person: Person) -> None:
     assert len(await person.inbox("GreenHill")) == 1
 
 
+async def test_a_double_press_of_an_answer_sends_once(person: Person) -> None:
+    number = await person.write("BlueLake", "Human", thread_id="PLAN-1")
+    action = f"/mail/{await person.slug(SHOP)}/message/{number}/reply"
+    fields = form_to(await person.get(action), action).filled(body_md="Yes.", act="send")
+
+    first, second = await asyncio.gather(*(person.send(action, fields) for _ in range(2)))
+
+    assert first.headers["location"] == second.headers["location"]
+    assert [mail["body_md"] for mail in await person.inbox("BlueLake")] == ["Yes."]
+
+
 async def test_a_form_that_was_sent_and_changed_is_asked_about_and_sent_by_the_next_press(person: Person) -> None:
     form = await compose(person)
     await person.send(form.action, form.filled(to="GreenHill", subject="One", body_md="1", act="send"))

@@ -3,13 +3,14 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from pygments.lexer import Lexer
 from pygments.token import Keyword, _TokenType
 
 from mcp_agent_mail.web.render import code
-from mcp_agent_mail.web.render.code import HIGHLIGHTED_CHARACTERS, TOKEN_CLASSES, highlighted
+from mcp_agent_mail.web.render.code import HIGHLIGHTED_CHARACTERS, LANGUAGES, TOKEN_CLASSES, highlighted
 
 PROGRAM = 'def total(items: list[int]) -> int:\n    return sum(items)  # "all" of <them> & more\n'
 
@@ -40,13 +41,29 @@ def test_what_is_large_stays_plain() -> None:
     assert "<span" not in highlighted(text, "python")
 
 
+@pytest.mark.parametrize("run", ["\n" * 200, " " * 200, "x" * 5_000])
+def test_what_holds_lexers_up_stays_plain(run: str) -> None:
+    """One of them took seconds for a few thousand empty lines, between two tokens, where no deadline is seen."""
+    assert "<span" not in highlighted(f"int a{run};", "cpp")
+    assert "<span" in highlighted("int a;\n\n\n    int b;", "cpp")
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_every_language_that_is_known_has_colours(language: str) -> None:
+    assert "<span" in highlighted('x = 1; # <b>\n-- "a"\n+ b: "y"\n', language.upper())
+
+
+def test_nothing_is_coloured_where_no_time_is_left() -> None:
+    assert "<span" not in highlighted(PROGRAM, "python", within_s=0.0)
+
+
 def test_what_takes_long_stays_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(code, "WITHIN_S", -1.0)
 
     assert "<span" not in highlighted(PROGRAM, "python")
 
 
-@pytest.mark.parametrize("language", ["html", "php", "javascript", "svg", "css", "jinja", "markdown", "diff", "ansi"])
+@pytest.mark.parametrize("language", ["html", "php", "javascript", "xml", "css", "python", "bash", "diff", "yaml"])
 def test_markup_in_code_is_escaped_in_every_language(language: str) -> None:
     hostile = "</span></code><script>alert(1)</script><img src=x onerror=alert(1)> \x00 {{7*7}}"
 
@@ -65,3 +82,25 @@ def test_what_a_lexer_would_lose_is_shown_plain(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(code, "get_lexer_by_name", lambda _: LosingLexer())
 
     assert str(highlighted("<b>bold</b>", "python")) == "&lt;b&gt;bold&lt;/b&gt;"
+
+
+def test_the_bounds_are_these_and_the_last_character_within_is_coloured(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (HIGHLIGHTED_CHARACTERS, code.WITHIN_S) == (102_400, 0.2)
+    monkeypatch.setattr(code, "HIGHLIGHTED_CHARACTERS", len(PROGRAM))
+
+    assert "<span" in highlighted(PROGRAM, "python")
+    assert "<span" not in highlighted(PROGRAM + "\n", "python")
+
+
+def test_the_time_is_looked_at_in_the_midst_of_the_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def later() -> float:
+        """A tenth of a second passes each time."""
+        asked.append(1)
+        return len(asked) / 10
+
+    monkeypatch.setattr(code, "time", SimpleNamespace(monotonic=later))
+
+    assert "<span" not in highlighted("x = 1\n" * 1_000, "python")
+    assert len(asked) == 4

@@ -23,6 +23,9 @@ def phrases_of(words: str) -> tuple[Phrase, ...]:
         ("a bank, a coupon", "coupon bank", "a <mark>bank</mark>, a <mark>coupon</mark>"),
         ("plan b now", '"plan b"', "<mark>plan b</mark> now"),
         ("nothing", "else", "nothing"),
+        ("coupons now", "coupon* coupons", "<mark>coupon</mark>s now"),
+        ("plan b now", '"plan b" "b now"', "<mark>plan b</mark> now"),
+        ("plan b now", '"plan b now" b', "<mark>plan b now</mark>"),
     ],
 )
 def test_each_place_is_marked_as_search_finds_it(text: str, words: str, shown: str) -> None:

@@ -16,6 +16,7 @@ def link(source: str, target: str, relation: str, standing: str, *, project: str
         target_project="app",
         relation=relation,
         standing=standing,
+        seen=relation,
         reason="",
         updated_ts=Micros(0),
         expires_ts=None,

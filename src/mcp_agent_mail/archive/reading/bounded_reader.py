@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.ownership import require_in_store
 from mcp_agent_mail.archive.repository import ArchiveRepository
-from mcp_agent_mail.core.concurrency.looks import FIRST_SILENCE_S, Unanswered
+from mcp_agent_mail.core.concurrency.looks import FIRST_SILENCE_S, NoAnswer
 from mcp_agent_mail.core.errors import NotFound, Unavailable
 from mcp_agent_mail.core.git.process import GitFailed
 
@@ -25,7 +25,7 @@ class ArchiveUnreadable(Unavailable):
     """There is a history, and Git fails to read it, or says what nobody can read."""
 
 
-class ArchiveSilent(Unanswered):
+class ArchiveSilent(NoAnswer):
     """Git did not end within its time, and was ended."""
 
 

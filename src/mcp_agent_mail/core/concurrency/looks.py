@@ -46,7 +46,7 @@ class DirectorySilent(Unavailable):
     """A look at the directory did not end in time: its disk, or network mount, hangs."""
 
 
-class Unanswered(Unavailable):
+class NoAnswer(Unavailable):
     """What a look raises that has ended itself, for want of an answer within its own limit. No thread is lost by it;
     for the rest it is as one that hangs.
     """
@@ -253,7 +253,7 @@ class Looks:
             self._at_work.discard(look)
             directory.at_work = None
             thread.end() if self._is_closed else self._idle.append(thread)
-        if isinstance(error, Unanswered):
+        if isinstance(error, NoAnswer):
             directory.why = error.message
             self._silence(directory)
         else:

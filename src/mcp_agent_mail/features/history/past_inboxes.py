@@ -56,7 +56,7 @@ class StorePlaces:
         return AttachmentFiles(self.storage_root / ATTACHMENTS_FOLDER)
 
 
-class WantsGit(Exception):
+class NeedsGit(Exception):
     """A text that was purged since is in Git alone."""
 
 
@@ -65,14 +65,14 @@ def read_past_inbox(
 ) -> PastInbox:
     """The newest `limit` of what had been delivered to the agent `at` that time, with bodies, 2 MiB of them at most.
     A message that was purged since has its text from Git; one that was purged by then is the tombstone that it was.
-    Raises ArchiveSilent for a Git that hangs; without `with_git` WantsGit where one would have to be asked.
+    Raises ArchiveSilent for a Git that hangs; without `with_git` NeedsGit where one would have to be asked.
     """
     to_seq = view.inboxes.seq_until(agent.id, at)
     page = InboxPage(limit=limit, to_seq=to_seq, seen_to_seq=to_seq)
     entries = [_as_of(entry, at) for entry in view.inboxes.page(agent.id, page)]
     purged = _purged_after(view, entries, at)
     if purged and not with_git:
-        raise WantsGit
+        raise NeedsGit
     bodies = load_bodies(view, (one.head for one in entries if one.head.id not in purged))
     texts = _RecoveredTexts(
         view, agent, project, places, room=MAX_BODIES_BYTES - sum(map(escaped_bytes, bodies.values()))

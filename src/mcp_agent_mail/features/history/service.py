@@ -23,8 +23,9 @@ from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_to_read
 from mcp_agent_mail.domain.messages import MessageHead, RecipientKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.history.past_inboxes import GIT_S, StorePlaces, WantsGit, read_past_inbox
+from mcp_agent_mail.features.history.past_inboxes import GIT_S, NeedsGit, StorePlaces, read_past_inbox
 from mcp_agent_mail.features.history.results import PastDays, PastInbox
+from mcp_agent_mail.features.history.untold import Untold, change_without, entry_without, find_untold
 from mcp_agent_mail.features.messaging.read import InboxListing, SeenMessage, read_inbox, read_message
 from mcp_agent_mail.features.messaging.requests import InboxRequest, MessageRequest
 from mcp_agent_mail.features.messaging.visibility import open_inbox
@@ -72,15 +73,22 @@ class HistoryService:
         return [self.looks, self._mail_looks]
 
     async def commits(self, caller: Caller, project: Project, *, after: str | None, limit: int) -> list[HistoryEntry]:
-        """The newest `limit` commits of a project's archive, or those after this one, newest first."""
+        """The newest `limit` commits of a project's archive, or those after this one, newest first; without what they
+        say of mail that the caller may not see.
+        """
         require_to_read(caller, project, _ACT)
-        return await self._browsed(project, lambda browser: browser.commits(after=after, limit=limit))
+        found = await self._browsed(project, lambda browser: browser.commits(after=after, limit=limit))
+        untold = await self._untold(caller, project, [one.hexsha for one in found])
+        return [entry_without(one, untold) for one in found]
 
     async def change(self, caller: Caller, project: Project, hexsha: str) -> CommitChange:
-        """A commit; for the operator with files and what changed in them, which tell of blind copies too."""
+        """A commit; for the operator with files and what changed in them, which tell of blind copies too, for others
+        without what it says of mail that they may not see.
+        """
         require_to_read(caller, project, _ACT)
         with_files = caller.is_operator
-        return await self._browsed(project, lambda browser: browser.change(hexsha, with_files=with_files))
+        found = await self._browsed(project, lambda browser: browser.change(hexsha, with_files=with_files))
+        return change_without(found, await self._untold(caller, project, [found.entry.hexsha]))
 
     async def look(self, caller: Caller, project: Project, path: str, *, skip: int = 0) -> ShownFolder | ShownFile:
         """A folder behind its first `skip` entries, or a file, as the archive has it now, for the operator: blind
@@ -147,7 +155,7 @@ class HistoryService:
 
         try:
             return await self._mail_looks.look(project.slug, lambda: read(with_git=False))
-        except WantsGit:
+        except NeedsGit:
             return await self.looks.look(str(self._places.archive(project)), lambda: read(with_git=True))
 
     async def raw_message(self, caller: Caller, project: Project, message_id: MessageId) -> bytes:
@@ -171,6 +179,12 @@ class HistoryService:
         places = [FilePlace(BRANCH, f"messages/{mail_tail(snapshot, version)}") for version in versions]
         archive = self._places.archive(home)
         return await self.looks.look(str(archive), lambda: _read_raw(archive, places, message_id))
+
+    async def _untold(self, caller: Caller, project: Project, hexshas: Sequence[str]) -> Untold:
+        """Nothing is hidden from the operator."""
+        if caller.is_operator:
+            return {}
+        return await self._store.read(lambda view: find_untold(view, caller, project, hexshas))
 
     async def _browsed(self, project: Project, look: Callable[[ArchiveReader], T]) -> T:
         path = self._places.archive(project)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -23,6 +24,10 @@ from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_read
 from mcp_agent_mail.notify.bus import CopyBus, OversightBus
 
 MAX_STREAMS = 200
+MOST_OF_A_PAYER = 40
+"""Whoever opens more takes no place of somebody else's."""
+PLACES_FOR_SIGNED_IN = 80
+"""Of all these nobody takes one who may only look because anybody may."""
 KEPT = 1_024
 MOST_OF_A_COMMIT = 64
 """What changes more at once is told as one: look at everything anew."""
@@ -87,20 +92,17 @@ class OversightEvents:
         self._is_closed = False
         self._streams: set[EventStream] = set()
 
-    async def open(self, caller: Caller, after: str = "") -> EventStream:
+    async def open(
+        self, caller: Caller, after: str = "", *, payer: str | None = None, is_signed_in: bool = False
+    ) -> EventStream:
         """A stream for whoever may read mail, with a place until its `close`: from now on, or behind the event `after`.
-        Raises TooManyStreams.
+        `payer` is whose share of the places it takes, None for nobody's. Raises TooManyStreams.
         """
         require_reader(caller, READING_MAIL)
-        if self._is_closed or len(self._streams) >= MAX_STREAMS:
-            raise TooManyStreams(
-                "The server is about to stop."
-                if self._is_closed
-                else f"{MAX_STREAMS} browsers are told of what happens, as many as may be.",
-                retry_after_s=_AGAIN_S,
-                otherwise=", or reload the page to see what is new",
-            )
-        stream = EventStream(self, caller, self._place_of(after))
+        may_stay = is_signed_in or caller.is_operator
+        if (refusal := self._refusal(payer, may_stay)) is not None:
+            raise TooManyStreams(refusal, retry_after_s=_AGAIN_S, otherwise=", or reload the page to see what is new")
+        stream = EventStream(self, caller, self._place_of(after), payer=payer, is_signed_in=may_stay)
         self._streams.add(stream)
         try:
             await self._connect()
@@ -110,9 +112,12 @@ class OversightEvents:
         return stream
 
     async def newest_id(self) -> str:
-        """Of the last event: a stream that goes on behind it tells of all that is committed from now on."""
+        """Of the last event: a stream that goes on behind it tells of all that is committed from now on. Where nothing
+        can be committed just now, there is nothing to miss.
+        """
         if not self._is_connected:
-            await self._connect()
+            with suppress(AgentMailError):
+                await self._connect()
         return self.id_of(self._last)
 
     async def _connect(self) -> None:
@@ -122,6 +127,18 @@ class OversightEvents:
             self._copies.subscribe(self._copies_changed)
             self._oversight.subscribe(self._oversight_changed)
         await self._settle()
+
+    def _refusal(self, payer: str | None, is_signed_in: bool) -> str | None:
+        """Why there is no place, if there is none."""
+        if self._is_closed:
+            return "The server is about to stop."
+        if payer is not None and sum(one.payer == payer for one in self._streams) >= MOST_OF_A_PAYER:
+            return f"{MOST_OF_A_PAYER} browsers of one address or token are told of what happens, as many as may be."
+        others = sum(not one.is_signed_in for one in self._streams)
+        is_full = len(self._streams) >= MAX_STREAMS
+        if is_full or (not is_signed_in and others >= MAX_STREAMS - PLACES_FOR_SIGNED_IN):
+            return f"{len(self._streams)} browsers are told of what happens, as many as may be."
+        return None
 
     @property
     def count(self) -> int:
@@ -176,7 +193,11 @@ class OversightEvents:
 class EventStream:
     """Of one browser: it reads the ring from its own place on."""
 
-    def __init__(self, events: OversightEvents, caller: Caller, place: int) -> None:
+    def __init__(
+        self, events: OversightEvents, caller: Caller, place: int, *, payer: str | None, is_signed_in: bool
+    ) -> None:
+        self.payer = payer
+        self.is_signed_in = is_signed_in
         self._events = events
         self._caller = caller
         self._place = place

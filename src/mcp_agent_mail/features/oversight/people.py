@@ -94,14 +94,15 @@ class PeopleService:
             lambda view: view.leases.live_of_agent(agent_id, LeaseKind.FILE, view.now, MOST_LEASES_OF_AGENT)
         )
 
-    async def link(self, caller: Caller, project: Project, target: str, source: tuple[Project, str]) -> Contact | None:
+    async def link(
+        self, caller: Caller, project: Project, target: str, *, source_project: Project, source: str
+    ) -> Contact | None:
         """Whether an agent may write to `target` of the project, by their names; for the operator."""
         require_operator(caller)
-        source_project, source_name = source
 
         def look(view: View) -> Contact | None:
             to_agent = view.agents.find_by_name(project.id, target)
-            from_agent = view.agents.find_by_name(source_project.id, source_name)
+            from_agent = view.agents.find_by_name(source_project.id, source)
             if to_agent is None or from_agent is None:
                 return None
             return view.contacts.find(from_agent.id, to_agent.id)

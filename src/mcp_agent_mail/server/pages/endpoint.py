@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -130,6 +131,7 @@ class PagesEndpoint:
             )
             return
         request = self._request(visit, admitted.role, form)
+        left = asyncio.Event()
 
         async def identify() -> Caller:
             caller: Caller = await call_as(facts.credentials, self._services.identity.caller, {})
@@ -140,14 +142,20 @@ class PagesEndpoint:
             judge_token=partial(self._judge_token, visit),
             masked=lambda error: masked(error, what="a page", request_id=visit.request_id),
             identify=identify,
+            has_left=left.is_set,
+            payer=admitted.payer,
         )
 
         async def make() -> Json:
             return await self._web.answer(request, host, self._services.identity.caller)
 
-        answer: PageAnswer = await call_as(facts.credentials, make, {})
+        hearing = RequestHearing(receive, send)
+        with hearing.watched(left.set):
+            answer: PageAnswer = await call_as(facts.credentials, make, {})
         if answer.stream is not None:
-            await _send_stream(visit.scope, receive, send, answer, answer.stream)
+            if left.is_set():
+                answer.stream.leave()
+            await _send_stream(visit.scope, hearing, send, answer, answer.stream)
         elif answer.attachment is not None:
             try:
                 await send_attachment(self._services.messaging, answer.attachment, visit.scope, receive, send)
@@ -205,11 +213,12 @@ class PagesEndpoint:
         )
 
     async def _visit(self, scope: Scope, headers: Headers, request_id: str) -> _Visit:
-        cookies = read_cookies(headers.get(b"cookie", b"").decode("latin-1"))
-        port = _port(scope)
         is_open = self._web.is_open(_raw_path(scope))
-        secret = cookies.get(cookie_name(FORM_COOKIE if is_open else SESSION_COOKIE, port))
-        session = None if is_open or secret is None else await self._session(secret)
+        name = cookie_name(FORM_COOKIE if is_open else SESSION_COOKIE, _port(scope))
+        secrets = read_cookies(headers.get(b"cookie", b"").decode("latin-1"), name)
+        secret, session = next(iter(secrets), None), None
+        if not is_open:
+            secret, session = await self._session(secrets)
         return _Visit(
             scope=scope,
             headers=headers,
@@ -217,15 +226,17 @@ class PagesEndpoint:
             query=_query(scope),
             is_open=is_open,
             session=session,
-            secret=secret if is_open or session is not None else None,
+            secret=secret,
             takes_gzip=takes_gzip(headers) and is_asked_by_own(headers),
         )
 
-    async def _session(self, secret: str) -> WebSession | None:
+    async def _session(self, secrets: Sequence[str]) -> tuple[str, WebSession] | tuple[None, None]:
+        """The first that lives, with its secret."""
         sessions = self._services.pages.sessions
-        if sessions.waits_for_judges(secret):
+        if any(map(sessions.waits_for_judges, secrets)):
             await self._edge.settle()
-        return sessions.find(secret)
+        live = ((one, found) for one in secrets if (found := sessions.find(one)) is not None)
+        return next(live, (None, None))
 
     def _admitted(self, session: WebSession) -> Admitted:
         grant = session.grant
@@ -318,10 +329,12 @@ async def _send(send: Send, answer: PageAnswer) -> None:
     await send({"type": "http.response.body", "body": answer.body})
 
 
-async def _send_stream(scope: Scope, receive: Receive, send: Send, answer: PageAnswer, stream: PageStream) -> None:
+async def _send_stream(
+    scope: Scope, hearing: RequestHearing, send: Send, answer: PageAnswer, stream: PageStream
+) -> None:
     """Until its reader leaves, or it ends by itself. Who asks for the headers alone gets these."""
     try:
-        with RequestHearing(receive, send).watched(stream.leave):
+        with hearing.watched(stream.leave):
             begin_stream(scope)
             await send({"type": "http.response.start", "status": answer.status, "headers": _headers(answer)})
             if scope["method"] != "HEAD":

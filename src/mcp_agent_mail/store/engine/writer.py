@@ -7,7 +7,7 @@ of `synchronous=FULL` is shared by everyone who waited.
 
 A refusal (`AgentMailError`) waits for the COMMIT like a success does: what the unit saw may have
 been another unit of the same group. When SQLite ends the whole transaction (FULL, IOERR, NOMEM),
-or COMMIT fails, or the file is no longer under its name (`open_files`), no unit of the group has happened: all of them
+or COMMIT fails, or the file is no longer under its name (`OpenFiles`), no unit of the group has happened: all of them
 answer UNAVAILABLE. When that happens several times in a row, `CircuitBreaker` refuses what comes, but for probes.
 """
 

@@ -16,7 +16,7 @@ _CELLS = frozenset({"td", "th"})
 _MOST_SECRETS = 500
 """To look for one by one. Of a body that has more nothing is shown."""
 _SAID = frozenset({"href", "title"})
-_LINK = re.compile(r"\[(?P<words>[^\]\n]{0,1000})\]\((?P<target>[^)\n]{0,2000})\)")
+_LINK = re.compile(r"\[(?P<words>[^\[\]\n]{0,1000})\]\((?P<target>[^\[)\n]{0,2000})\)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

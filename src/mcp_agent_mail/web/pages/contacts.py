@@ -27,7 +27,7 @@ class UnknownAnswer(InvalidInput):
     """No button of the page sends this."""
 
 
-class AnsweredMeanwhile(Conflict):
+class AnsweredAlready(Conflict):
     """Somebody else answered after the page was shown."""
 
 
@@ -89,15 +89,17 @@ async def answer(page: PageContext) -> PageAnswer:
 
 
 async def _require_as_seen(page: PageContext, project: Project) -> None:
-    """Raise AnsweredMeanwhile unless the form answers what is so. One that says nothing of what it saw is believed."""
+    """Raise AnsweredAlready unless the form answers what is so. One that says nothing of what it saw is believed."""
     request = page.request
     seen, source, target = request.field("seen"), request.field("from_agent"), request.field("to_agent")
     if not seen:
         return
     source_project = await page.services.pages.oversight.project(request.field("from_project") or project.slug)
-    link = await page.services.pages.people.link(page.caller, project, target, (source_project, source))
+    link = await page.services.pages.people.link(
+        page.caller, project, target, source_project=source_project, source=source
+    )
     if seen_of(link) != seen:
-        raise AnsweredMeanwhile(
+        raise AnsweredAlready(
             f"This was answered or changed after your page was shown: mail from {source:.100} to {target:.100} "
             f"{told_link(link, page.now)} by now. Your answer changed nothing.",
             hint="Open the page again: what it shows then can be answered otherwise.",

@@ -24,7 +24,9 @@ async def events(page: PageContext) -> PageAnswer:
     itself.
     """
     after = page.request.last_event_id or page.request.asked("after")
-    stream = await page.services.pages.events.open(page.caller, after)
+    stream = await page.services.pages.events.open(
+        page.caller, after, payer=page.host.payer, is_signed_in=page.request.session is not None
+    )
     return PageAnswer(
         media_type="text/event-stream; charset=utf-8",
         headers=_HEADERS,

@@ -13,6 +13,7 @@ from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.web import addresses
 from mcp_agent_mail.web.assets import asset_set
 from mcp_agent_mail.web.render import words
+from mcp_agent_mail.web.render.bounds import one_page
 from mcp_agent_mail.web.render.figure_lines import area
 from mcp_agent_mail.web.render.graph_lines import graph_drawing
 from mcp_agent_mail.web.render.markdown import body_html
@@ -21,7 +22,8 @@ from mcp_agent_mail.web.render.marks import marked
 
 def render(template: str, model: Mapping[str, object]) -> bytes:
     """The whole page. A name that the model lacks is a bug, and raises."""
-    return environment().get_template(template).render(model).encode("utf-8", "replace")
+    with one_page():
+        return environment().get_template(template).render(model).encode("utf-8", "replace")
 
 
 @cache

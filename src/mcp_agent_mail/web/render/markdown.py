@@ -1,7 +1,7 @@
 """A body as HTML: Markdown without raw HTML, then through an allow-list. Both are needed; each alone would do.
 
 What peers write is data. Images are links, since loading one would tell its host that somebody reads; every link says
-where it leads; nothing that remains can run, load or be sent.
+where it leads; nothing that remains can run, load or be sent. What would be too much work is shown as it was written.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from urllib.parse import urlsplit
 import nh3
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
-from mdit_py_plugins.tasklists import tasklists_plugin
 
 from mcp_agent_mail.core.escaping import visible
+from mcp_agent_mail.web.render.bounds import TooMuchWork, Work, bound, env_of, work_of
 from mcp_agent_mail.web.render.code import LANGUAGE_CLASS, TOKEN_CLASSES, highlighted
+from mcp_agent_mail.web.render.tasks import BOX, DONE, TO_DO, add_tasks
 
 if TYPE_CHECKING:
     from markdown_it.renderer import RendererHTML
@@ -28,7 +29,7 @@ SHOWN_CHARACTERS = 256 * 1024
 """More of a body is folded: it is there as text, at its raw address."""
 
 DEEPEST = 20
-"""So many quotes and lists may stand in each other."""
+"""So many quotes and lists may stand in each other, and so many emphases."""
 _CONTAINERS = frozenset({"blockquote_open", "list_item_open", "bullet_list_open", "ordered_list_open"})
 
 _TAGS = frozenset(
@@ -51,14 +52,13 @@ _ATTRIBUTES: dict[str, set[str]] = {
     "a": {"href"},
     "ol": {"start"},
 }
-_DONE, _TO_DO = "done", "to do"
 _ALIGNED = {"left", "center", "right"}
 _VALUES = {
     "input": {
         "type": {"checkbox"},
         "disabled": {"", "disabled"},
         "checked": {"", "checked"},
-        "aria-label": {_DONE, _TO_DO},
+        "aria-label": {DONE, TO_DO},
     },
     "th": {"align": _ALIGNED},
     "td": {"align": _ALIGNED},
@@ -68,22 +68,50 @@ _VALUES = {
 """What scrolls sideways is reached by keys."""
 
 
-def body_html(text: str) -> Markup:
+class Body(Markup):
+    """HTML. `is_plain`: its Markdown is shown as it was written."""
+
+    is_plain = False
+
+
+def body_html(text: str) -> Body:
     """The body of a message. What is beyond SHOWN_CHARACTERS is left out: the caller says so.
 
-    One that nests deeper than DEEPEST is shown as the text that it is: else agents alone would see what is inside.
+    One that nests deeper than DEEPEST, or is too much work, is shown as the text that it is.
     """
-    return Markup(sanitised(rendered(text)))  # noqa: S704  # this is what makes it safe
+    html, is_plain = rendered(text)
+    body = Body(sanitised(html))
+    body.is_plain = is_plain
+    return body
 
 
-def rendered(text: str) -> str:
-    """The HTML that the parser alone makes of `text`: nothing in it is the writer's but words, and where links lead."""
+def rendered(text: str) -> tuple[str, bool]:
+    """The HTML that the parser alone makes of `text`: nothing in it is the writer's but words, and where links lead.
+    And whether that is the text as it was written.
+    """
     shown = visible(text[:SHOWN_CHARACTERS])
-    parser = _parser()
-    env: _Env = {}
+    work = Work(len(shown))
+    try:
+        return _laid_out(shown, work), False
+    except TooMuchWork:
+        return _pre(escape(shown)), True
+
+
+def _laid_out(shown: str, work: Work) -> str:
+    """Raises TooMuchWork."""
+    parser, env = _parser(), env_of(work)
     tokens = parser.parse(shown, env)
-    is_cut = any(token.type in _CONTAINERS and token.level >= DEEPEST - 1 for token in tokens)
-    return _code(shown, "") if is_cut else str(parser.renderer.render(tokens, parser.options, env))
+    if any(map(_is_too_deep, tokens)):
+        raise TooMuchWork
+    html = str(parser.renderer.render(tokens, parser.options, env))
+    work.write(len(html))
+    return html
+
+
+def _is_too_deep(token: Token) -> bool:
+    if token.type in _CONTAINERS:
+        return token.level >= DEEPEST - 1
+    return any(child.level > DEEPEST for child in token.children or ())
 
 
 def sanitised(html: str) -> str:
@@ -107,9 +135,10 @@ def sanitised(html: str) -> str:
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "typographer": False, "maxNesting": DEEPEST})
     parser.enable(["table", "strikethrough"])
-    parser.use(tasklists_plugin)
+    add_tasks(parser)
+    bound(parser)
     parser.validateLink = _may_lead  # type: ignore[method-assign]  # this is how the library is told
-    parser.add_render_rule("html_inline", _checkbox)
+    parser.add_render_rule(BOX, _box)
     for name, rule in (("image", _image), ("fence", _fence), ("code_block", _code_block), ("link_close", _link_close)):
         parser.add_render_rule(name, rule)
     parser.add_render_rule("link_open", _link_open)
@@ -144,15 +173,27 @@ _Env = MutableMapping[str, Any]
 
 def _link_open(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, env: _Env) -> str:
     href = str(tokens[at].attrGet("href") or "")
+    work_of(env).write(len(href))
     env.setdefault("hosts", []).append(_host_of(href))
     return f'<a href="{escape(href)}">'
 
 
 def _link_close(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, env: _Env) -> str:
     host = env["hosts"].pop() if env.get("hosts") else ""
-    text = tokens[at - 1].content if at and tokens[at - 1].type == "text" else ""
-    is_said = not host or host in text
-    return "</a>" if is_said else f'</a> <span class="host">{escape(host)}</span>'
+    words = tokens[at - 1].content if [one.type for one in tokens[at - 2 : at]] == ["link_open", "text"] else ""
+    return "</a>" if not host or _says(words, host) else f'</a> <span class="host">{escape(host)}</span>'
+
+
+def _says(words: str, host: str) -> bool:
+    """Whether the words of a link are an address, of this host and no other; nobody's name may stand before it."""
+    if words == host:
+        return True
+    try:
+        parts = urlsplit(words)
+    except ValueError:
+        return False
+    is_address = parts.scheme.lower() in _SCHEMES and not any(map(str.isspace, words))
+    return is_address and parts.netloc.lower() == host.lower()
 
 
 def _cell(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, ___: _Env) -> str:
@@ -166,25 +207,28 @@ def _image(renderer: RendererHTML, tokens: _Tokens, at: int, options: OptionsDic
     """A link: to load it would tell its host that somebody reads. Of one that leads elsewhere the parser makes none."""
     token = tokens[at]
     source = str(token.attrGet("src") or "")
+    work_of(env).write(len(source))
     words = renderer.renderInlineAsText(token.children or [], options, env) or "image"
     host = escape(_host_of(source))
     return f'<a href="{escape(source)}">{escape(visible(words))}</a> <span class="host">image at {host}</span>'
 
 
-def _checkbox(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, ___: _Env) -> str:
-    """Of a task: nothing else makes such a token while HTML is off."""
-    content = tokens[at].content
-    return content.replace("<input ", f'<input aria-label="{_DONE if "checked=" in content else _TO_DO}" ', 1)
+def _box(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, ___: _Env) -> str:
+    said = tokens[at].info
+    checked = ' checked="checked"' if said == DONE else ""
+    return f'<input aria-label="{said}" class="task-list-item-checkbox"{checked} disabled="disabled" type="checkbox">'
 
 
-def _fence(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, ___: _Env) -> str:
+def _fence(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, env: _Env) -> str:
     token = tokens[at]
-    return _code(token.content, (token.info or "").strip().partition(" ")[0])
+    language = (token.info or "").strip().partition(" ")[0]
+    work_of(env).spend(len(token.content))
+    return _pre(highlighted(token.content, language, within_s=work_of(env).left_s))
 
 
 def _code_block(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, ___: _Env) -> str:
-    return _code(tokens[at].content, "")
+    return _pre(escape(tokens[at].content))
 
 
-def _code(text: str, language: str) -> str:
-    return f'<pre tabindex="0"><code class="{LANGUAGE_CLASS}">{highlighted(text, language)}</code></pre>\n'
+def _pre(code: Markup) -> str:
+    return f'<pre tabindex="0"><code class="{LANGUAGE_CLASS}">{code}</code></pre>\n'

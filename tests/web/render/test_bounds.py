@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import pytest
+
+from mcp_agent_mail.web.render import bounds
+from mcp_agent_mail.web.render.bounds import MOST_BESIDES, MOST_STEPS, WIDENING, TooMuchWork, Work, one_page
+from mcp_agent_mail.web.render.markdown import body_html, rendered
+
+SIZE = 64 * 1024
+
+
+def filled(unit: str, size: int = SIZE) -> str:
+    return (unit * (size // len(unit) + 1))[:size]
+
+
+WIDE = "|a" * 2_000 + "|\n" + "|-" * 2_000 + "|\n" + "|\n" * 2_000 + "\n\n"
+LONG_ADDRESS = "[x]: http://b.example/" + "y" * (SIZE // 2) + "\n\n"
+TOO_MUCH = {
+    "tasks": filled("- [ ] x\n"),
+    "images that do not end": filled("!["),
+    "links that do not end": filled("["),
+    "brackets in brackets": filled("[[a]"),
+    "images in images": filled("![a " * 18 + "](http://b.example)" * 18 + " "),
+    "a wide table": filled(WIDE, len(WIDE)),
+    "many tables": filled("|a\n|-\n" + "|\n" * 20 + "\n"),
+    "few tables of empty cells": WIDE[:9_000] + "\n\n" + WIDE[:9_000],
+    "a long address, often": LONG_ADDRESS + filled("[x] "),
+    "the picture of a long address, often": LONG_ADDRESS + filled("![x] "),
+    "references that are none": "[a]: http://b.example\n\n" + filled("[b]["),
+    "lazy lines": "> " * 18 + filled("a\n"),
+    "emphasis": filled("*a **b ", 2 * SIZE),
+    "emphasis in emphasis": filled("*a ", 300) + filled("b* ", 300),
+    "struck in emphasis": filled("*~~a ", 300) + filled("b~~* ", 300),
+}
+
+
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_what_would_be_too_much_work_is_shown_as_it_was_written(name: str) -> None:
+    written = TOO_MUCH[name]
+
+    html, is_plain = rendered(written)
+
+    assert is_plain
+    assert html.startswith('<pre tabindex="0"><code class="code">')
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "&",
+        "`a ``b ",
+        "~~a ",
+        "<",
+        "&#1;",
+        "<!--",
+        "[a](",
+        '[a](b "',
+        "[a]: http://b.c\n",
+        "- " * 18 + "a\n",
+        ">\n",
+        "\\",
+    ],
+)
+def test_a_body_is_bounded_in_steps_and_in_what_is_written_for_it(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Work] = []
+
+    class Seen(Work):
+        def __init__(self, characters: int) -> None:
+            super().__init__(characters)
+            made.append(self)
+
+    monkeypatch.setattr("mcp_agent_mail.web.render.markdown.Work", Seen)
+    written = filled(unit)
+
+    html, is_plain = rendered(written)
+
+    assert 0 < made[0].steps <= MOST_STEPS + 2 * SIZE
+    assert is_plain or len(html) <= WIDENING * SIZE + MOST_BESIDES
+
+
+def test_a_long_report_is_laid_out() -> None:
+    report = filled(
+        '## Part\n\nA word or two, "said" *here* and `there`, [seen](https://a.example).\n\n- [x] one\n- two\n\n'
+    )
+
+    html, is_plain = rendered(report)
+
+    assert not is_plain
+    assert html.count("<h2>") > 500
+
+
+def test_work_ends_by_steps_by_characters_and_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TooMuchWork):
+        Work(0).spend(MOST_STEPS + 1)
+    work = Work(10)
+    work.write(WIDENING * 10 + MOST_BESIDES)
+    with pytest.raises(TooMuchWork):
+        work.write(1)
+    monkeypatch.setattr(bounds, "WITHIN_S", -1.0)
+    with pytest.raises(TooMuchWork):
+        Work(0).spend(1)
+
+
+def test_the_bodies_of_a_page_have_their_time_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "PAGE_WITHIN_S", 0.0)
+    with one_page():
+        of_a_page = body_html("*a*")
+
+    assert of_a_page.is_plain
+    assert "*a*" in of_a_page
+    assert not body_html("*a*").is_plain
