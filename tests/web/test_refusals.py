@@ -14,7 +14,7 @@ import pytest
 from mcp_agent_mail.core.errors import AgentMailError, Busy, InvalidInput, PermissionDenied, RateLimited
 from mcp_agent_mail.core.profiles import FULL
 from mcp_agent_mail.domain.identity.names import UnknownAgent
-from mcp_agent_mail.web.refusals import for_people, field_of, in_time, status_of
+from mcp_agent_mail.web.refusals import field_of, for_people, in_time, status_of
 from tests.server.reference_pages import declared
 from tests.server.tool_list import tools_of
 from tests.web.acting import SHOP, Person, before_the_pages, form_to, forms_of
