@@ -23,9 +23,9 @@ NOUNS = frozenset(
  command committer completion computation config conflict connection consent contact content context conversion
  converter cookie coordination copie copy correspondent count cue cursor database decision deliverie delivery
  description descriptor digest discovery dispatch doc doctor document door drain dump edge edit end endpoint entry env
- environment error escaping event evidence expansion export extending fact failpoint fault feed field file finding flag
- folder form format foundation frame gate git grant group guard guidance header hearing help hint history holder home
- hook http id idempotency identifier identitie identity image import inbox inboxe index inline inspection
+ environment error escaping event evidence expansion export extending fact failpoint fault feed field file filter
+ finding flag folder form format foundation frame gate git grant group guard guidance header hearing help hint history
+ holder home hook http id idempotency identifier identitie identity image import inbox inboxe index inline inspection
  instrumentation integrity journal keeper kernel key kind ladder layout lease ledger lifespan likenes limit line link
  listener llm lock log logging look lookup mail mailbox maintenance manifest mark markdown marker mcp member message
  meta metric month mount name need new note notice number openapi option outbox output owner ownership pace pack page

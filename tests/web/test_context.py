@@ -11,6 +11,7 @@ import pytest
 from jinja2 import TemplateNotFound
 
 from mcp_agent_mail.web.context import rendered
+from tests.web.acting import SHOP, before_the_pages
 from tests.web.visits import APP, Visits, open_visits
 
 
@@ -38,6 +39,21 @@ async def test_from_a_page_of_a_project_history_is_that_projects(visits: Visits)
 
     assert f'<a href="/mail/archive/activity?project={slug}">' in of_project
     assert '<a href="/mail/archive/activity">' in of_all
+
+
+async def test_a_letter_begins_in_the_newest_project_while_there_is_no_mail(tmp_path: Path) -> None:
+    async with before_the_pages(tmp_path) as person:
+        anonymous = (await person.get("/mail")).text
+        await person.sign_in()
+        await person.app.call("ensure_project", human_key="/code/last")
+        without = (await person.get("/mail")).text
+        await person.write("BlueLake", "GreenHill")
+        with_mail = (await person.get("/mail")).text
+        shop, last = await person.slug(SHOP), await person.slug("/code/last")
+
+    assert "data-compose" not in anonymous
+    assert f'href="/mail/{last}/overseer/compose" data-compose' in without
+    assert f'href="/mail/{shop}/overseer/compose" data-compose' in with_mail
 
 
 async def test_nothing_is_rendered_for_whoever_has_left_while_others_were_served() -> None:

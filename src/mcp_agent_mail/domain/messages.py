@@ -169,13 +169,16 @@ class InboxEntry(NamedTuple):
 
 
 class Addressee(NamedTuple):
-    """Whom a message is addressed to, as lists show it. `state`: delivered, held or refused."""
+    """Whom a message is addressed to, as lists show it. `state`: delivered, held, refused, withdrawn or expired;
+    `is_superseded`: a later message replaced this copy.
+    """
 
     name: str
     project_id: ProjectId
     project_slug: str
     kind: str
     state: str
+    is_superseded: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

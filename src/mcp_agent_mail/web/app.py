@@ -15,7 +15,7 @@ from mcp_agent_mail.web.context import PageContext, rendered
 from mcp_agent_mail.web.forms import require_own_form, require_own_source
 from mcp_agent_mail.web.headers import PAGE_HEADERS
 from mcp_agent_mail.web.pages.actor import require_human
-from mcp_agent_mail.web.refusals import for_people, retry_header, status_of
+from mcp_agent_mail.web.refusals import for_people, in_time, retry_header, status_of
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, redirect
 from mcp_agent_mail.web.routes import FORM_BYTES, MOVED, ROUTES, PageRoute, find_route
 from mcp_agent_mail.web.shapes import json_answer
@@ -32,6 +32,9 @@ _TITLES = {
     500: "A fault of the server",
     503: "Not just now",
 }
+
+_IN_FRAME = frozenset({400, 403, 404, 409})
+"""What a page refuses by itself, to somebody who was let in: the rest of the pages stays at hand."""
 
 
 class SessionMissing(AuthenticationRequired):
@@ -107,9 +110,17 @@ class WebApp:
             now=self._clock(),
             after=await self._services.pages.events.newest_id(),
         )
-        if request.method == "POST" and not (route.is_open or route.is_every_sessions):
-            require_human(context)
-        return await page(context)
+        try:
+            if request.method == "POST" and not (route.is_open or route.is_every_sessions):
+                require_human(context)
+            return await page(context)
+        except AgentMailError as refused:
+            if route.is_open or status_of(refused) not in _IN_FRAME or request.path.startswith(f"{API}/"):
+                raise
+            try:
+                return await _framed(context, refused)
+            except Exception:  # noqa: BLE001  # what is around the page cannot be told: the refusal still is
+                raise refused from None
 
     async def refusal(self, request: PageRequest, error: AgentMailError) -> PageAnswer:
         """The page that says why not, and what to do."""
@@ -127,23 +138,12 @@ class WebApp:
         if status == 401:
             hint = "Run `am web` on the server's machine, or paste a token that opens this server."
         elif retry_after_s is not None:
-            hint = f"Try again in {max(1, round(retry_after_s))} s."
+            hint = f"Try again in {in_time(retry_after_s)}."
         answer = await self._error_page(request, status, detail if status != 401 else "These pages are locked.", hint)
         return replace(answer, headers=_with_defaults(answer.headers))
 
     async def _error_page(self, request: PageRequest, status: int, message: str, hint: str) -> PageAnswer:
-        sign_in = None
-        if status in (401, 403) and request.session is None:
-            back = own_path(request.path) if request.method == "GET" else HOME
-            sign_in = with_query(SIGN_IN, {"back": back})
-        model = {
-            "title": _TITLES.get(status, "That did not work"),
-            "status": status,
-            "message": message,
-            "hint": hint,
-            "sign_in": sign_in,
-            "home": HOME,
-        }
+        model = _told(request, status, message, hint)
         if request.path.startswith(f"{API}/"):
             return json_answer({"error": {"message": message, "hint": hint}}, status=status)
         return PageAnswer(status=status, body=await rendered("error.html", model))
@@ -151,6 +151,29 @@ class WebApp:
 
 _NOBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.STRICT)
 """Of pages that anybody may ask for: no rule is asked there."""
+
+
+async def _framed(page: PageContext, refused: AgentMailError) -> PageAnswer:
+    """Within what is around every page, with the way back to the form that was sent."""
+    told, status = for_people(refused), status_of(refused)
+    model = _told(page.request, status, told.message, told.hint)
+    return await page.shown("refused.html", model, title=_TITLES[status], status=status)
+
+
+def _told(request: PageRequest, status: int, message: str, hint: str) -> dict[str, object]:
+    sign_in = None
+    if status in (401, 403) and request.session is None:
+        back = own_path(request.path) if request.method == "GET" else HOME
+        sign_in = with_query(SIGN_IN, {"back": back})
+    return {
+        "title": _TITLES.get(status, "That did not work"),
+        "status": status,
+        "message": message,
+        "hint": hint,
+        "sign_in": sign_in,
+        "back": own_path(request.field("back"), default="") if request.session is not None else "",
+        "home": HOME,
+    }
 
 
 def _require_own_source(request: PageRequest, route: PageRoute) -> None:

@@ -54,6 +54,9 @@ class PageContext:
         names = {one.slug: one.name for one in known}
         if project is not None and project not in names:
             names[project] = (await self.services.pages.oversight.project(project)).name
+        writing = project
+        if writing is None and self.request.session is not None and self.caller.is_operator:
+            writing = await self.services.pages.oversight.newest_place()
         asked = {name: values[-1] for name, values in self.request.query.items() if values}
         return Frame(
             title=title,
@@ -70,6 +73,7 @@ class PageContext:
             names=names,
             after=self.after,
             project=project,
+            writing=writing or (known[0].slug if known else None),
             secret=self.request.secret,
         )
 

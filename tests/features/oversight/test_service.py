@@ -171,7 +171,7 @@ async def test_what_waits_for_a_person_is_nobody_elses_to_see(seeded: SeededStor
         with pytest.raises(PermissionDenied):
             await service.needs(caller)
         with pytest.raises(PermissionDenied):
-            await service.to_person(caller, limit=9)
+            await service.to_person(caller, MailWish(limit=9))
 
 
 async def test_a_person_is_written_to_by_whom_and_what_is_read_is_not_unread(
@@ -181,9 +181,9 @@ async def test_a_person_is_written_to_by_whom_and_what_is_read_is_not_unread(
     asks = await post(seeded, seeded.blue, *seeded.addressed([human]), ack_required=True)
     tells = await post(seeded, seeded.blue, *seeded.addressed([human]))
 
-    unread = await service.to_person(OPERATOR, limit=9)
-    owed = await service.to_person(OPERATOR, limit=9, owes_ack=True)
-    older = await service.to_person(OPERATOR, limit=9, before=tells)
+    unread = (await service.to_person(OPERATOR, MailWish(limit=9))).mail
+    owed = (await service.to_person(OPERATOR, MailWish(limit=9), owes_ack=True)).mail
+    older = (await service.to_person(OPERATOR, MailWish(limit=9, before=tells))).mail
 
     assert [one.head.id for one in unread] == [tells, asks]
     assert [one.head.id for one in owed] == [one.head.id for one in older] == [asks]

@@ -17,6 +17,7 @@ from mcp_agent_mail.domain.search.query import Filters, Hit, Order, SearchScope,
 from mcp_agent_mail.domain.search.ranking import RankedText, ranked
 from mcp_agent_mail.store.engine.connection import open_writing
 from mcp_agent_mail.store.mail import search as search_module
+from mcp_agent_mail.store.mail import search_filters
 from mcp_agent_mail.store.mail.search import search
 from tests.seeded_store import SeededStore, open_seeded_store
 
@@ -181,7 +182,7 @@ async def test_much_is_ranked_beside_the_event_loop_and_ranked_alike(
 async def test_of_more_names_than_are_looked_at_the_newest_or_the_oldest_are_found(
     room: Room, monkeypatch: pytest.MonkeyPatch, order: Order
 ) -> None:
-    monkeypatch.setattr(search_module, "FEW", 1)
+    monkeypatch.setattr(search_filters, "FEW", 1)
     ids = [await room.post("reparseToken") for _ in range(3)]
 
     assert await room.ids("parseTok", order=order, limit=1) == [ids[-1 if order is Order.NEWEST else 0]]
@@ -238,7 +239,7 @@ async def test_beyond_the_newest_hits_those_with_a_word_in_the_subject_are_ranke
 async def test_a_narrow_filter_finds_the_same_whether_or_not_it_is_asked_first(
     room: Room, monkeypatch: pytest.MonkeyPatch, narrowing: str, few: int
 ) -> None:
-    monkeypatch.setattr(search_module, "FEW", few)
+    monkeypatch.setattr(search_filters, "FEW", few)
     seeded = room.seeded
     kept = [
         await room.post(subject, sender=seeded.red, to=[seeded.blue], thread_id="TKT-7")
@@ -304,7 +305,7 @@ async def test_a_search_that_finds_enough_is_not_widened(room: Room) -> None:
 
 @pytest.mark.parametrize("few", [0, 200])
 async def test_filters_hold_for_a_wider_search(room: Room, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
-    monkeypatch.setattr(search_module, "FEW", few)
+    monkeypatch.setattr(search_filters, "FEW", few)
     seeded = room.seeded
     mine = await room.post("News", "rotation of keys", thread_id="TKT-7")
     await room.post("News", "rotation of keys", sender=seeded.green)

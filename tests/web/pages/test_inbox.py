@@ -6,38 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.features.oversight import needs
-from mcp_agent_mail.web.pages.inbox import MAX_FILTER, PAGE_SIZE, MailTerms, UnfitFilter, read_terms
+from mcp_agent_mail.web.pages.inbox import PAGE_SIZE
+from mcp_agent_mail.web.pages.search import PAGE_SIZE as SEARCH_SIZE
 from tests.web.visits import Visits, open_visits, shown_text
-
-
-@pytest.mark.parametrize(
-    ("text", "terms"),
-    [
-        ("", MailTerms()),
-        ("from:BlueLake", MailTerms(sender="BlueLake")),
-        ('topic:"two words" x', MailTerms(topic="two words", words="x")),
-        ("project:code-app is:unread", MailTerms(project="code-app", is_unread=True)),
-        ("needs:ack importance:URGENT", MailTerms(needs_ack=True, importance=Importance.URGENT)),
-        ("  plan   b ", MailTerms(words="plan b")),
-        ("from:A from:B", MailTerms(sender="B")),
-        ("to:BlueLake http://a", MailTerms(words="to:BlueLake http://a")),
-    ],
-)
-def test_a_filter_is_read_as_people_write_it(text: str, terms: MailTerms) -> None:
-    assert read_terms(text) == terms
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["from:", 'from:""', "is:read", "needs:me", "is:unread is:old", "importance:loud", "x" * (MAX_FILTER + 1)],
-)
-def test_what_nobody_can_filter_by_is_refused_with_what_can(text: str) -> None:
-    with pytest.raises(UnfitFilter) as refused:
-        read_terms(text)
-
-    assert refused.value.hint
 
 
 @pytest.fixture
@@ -73,17 +45,105 @@ async def test_each_term_of_the_filter_leaves_what_passes(visits: Visits) -> Non
         assert visits.subjects(await visits.get("/mail", q=asked)) == subjects, asked
 
 
-async def test_words_lead_to_the_search(visits: Visits) -> None:
-    answer = await visits.get("/mail", q="from:BlueLake plan b")
+async def test_words_are_searched_for_in_the_same_list(visits: Visits) -> None:
+    for number in range(SEARCH_SIZE + 1):
+        await visits.send(subject=f"Coupon {number:02}", body_md="The coupon is & ready.", to=["Human"])
+    await visits.send(subject="Coupon of RedStone", sender_name="RedStone", to=["BlueLake"])
 
-    assert (answer.status_code, answer.headers["location"]) == (303, "/mail/search?q=from%3ABlueLake+plan+b")
+    first = await visits.get("/mail", visits.operator, q="from:BlueLake coupon")
+    more = await visits.get(visits.next_href(first), visits.operator)
+
+    found = [one for answer in (first, more) for one in visits.subjects(answer)]
+    assert len(set(found)) == len(found) == SEARCH_SIZE + 1
+    assert all(one.startswith("<mark>Coupon</mark>") for one in found)
+    assert "RedStone" not in " ".join(found)
+    assert "The <mark>coupon</mark> is &amp; ready." in first.text
+    assert "data-reader" in first.text
+    assert 'rel="next"' not in more.text
+
+
+async def test_a_project_is_meant_by_whatever_it_is_called(visits: Visits) -> None:
+    await visits.send(subject="for you", to=["Human"])
+    await visits.app.call("ensure_project", human_key="/code/other")
+
+    for called in ("code-app", "1", "/code/app", "app", "APP"):
+        for more in ("", " is:unread", " you"):
+            answer = await visits.get("/mail", visits.operator, q=f"project:{called}{more}")
+            assert [re.sub("<.*?>", "", one) for one in visits.subjects(answer)] == ["for you"], (called, more)
+            assert 'data-project="code-app-' in answer.text
+        assert visits.subjects(await visits.get("/mail", visits.operator, q="project:other from:BlueLake")) == []
+
+
+async def test_a_name_of_several_projects_is_asked_about(visits: Visits) -> None:
+    await visits.app.call("ensure_project", human_key="/old/app")
+
+    answer = await visits.get("/mail", q="project:app importance:high")
+
+    assert answer.status_code == 409
+    told = r"2 projects are called app\. Write which: project:old-app-\w+ or project:code-app-\w+\."
+    assert re.search(told, shown_text(answer))
+    assert 'value="project:app importance:high"' in answer.text
+
+
+async def test_who_is_no_agent_is_said(visits: Visits) -> None:
+    await visits.send(subject="plan")
+
+    for asked in ("from:BlueLaek", "to:BlueLaek", "plan from:BlueLaek"):
+        answer = await visits.get("/mail", q=asked)
+        assert visits.subjects(answer) == [], asked
+        assert "There is no agent BlueLaek." in shown_text(answer), asked
+        assert "BlueLake" in shown_text(answer), asked
+    assert "There is no agent" not in shown_text(await visits.get("/mail", q="from:RedStone"))
+
+
+async def test_who_got_it_its_thread_and_its_time_are_filters_of_lists_and_searches(visits: Visits) -> None:
+    await visits.send(subject="plan one", thread_id="T-1")
+    await visits.send(subject="plan two", to=["Human"], sender_name="RedStone")
+    await visits.send(subject="plan three", to=["GreenField"], bcc=["RedStone"])
+
+    for asked, subjects in (
+        ("to:RedStone", ["plan one"]),
+        ("to:human", ["plan two"]),
+        ("thread:T-1", ["plan one"]),
+        ("after:1d to:RedStone", ["plan one"]),
+        ("before:1d", []),
+        ("after:2099-01-01", []),
+    ):
+        for words in ("", " plan"):
+            answer = await visits.get("/mail", q=asked + words)
+            assert [re.sub("<.*?>", "", one) for one in visits.subjects(answer)] == subjects, asked + words
+    mine = await visits.get("/mail", visits.operator, q="is:unread to:Human after:1d")
+    other = await visits.get("/mail", visits.operator, q="is:unread to:RedStone")
+    blind = await visits.get("/mail", visits.operator, q="to:RedStone")
+    assert [visits.subjects(one) for one in (mine, other, blind)] == [["plan two"], [], ["plan three", "plan one"]]
+
+
+async def test_a_word_that_is_no_filter_is_said_and_looked_for(visits: Visits) -> None:
+    await visits.send(subject="status foo:bar")
+
+    answer = await visits.get("/mail", q="foo:bar")
+
+    assert len(visits.subjects(answer)) == 1
+    assert "foo: is no filter, and looked for as words. Filters are from:," in shown_text(answer)
+
+
+async def test_a_filter_that_is_refused_keeps_the_page_and_what_was_written(visits: Visits) -> None:
+    for asked, status in (
+        ("is:old", 400), ("project:none", 404), ("before:soon", 400), ("is:unread coupon", 403), ("needs:ack", 403),
+    ):  # fmt: skip
+        for path in ("/mail", "/mail/search"):
+            answer = await visits.get(path, q=asked + (" x" if path.endswith("search") else ""))
+            assert answer.status_code == status, (path, asked)
+            assert f'value="{asked}' in answer.text, (path, asked)
+            assert 'aria-invalid="true" aria-describedby="refused"' in answer.text, (path, asked)
+            assert 'aria-label="Pages"' in answer.text, (path, asked)
 
 
 async def test_what_cannot_be_asked_is_a_page_with_the_next_step(visits: Visits) -> None:
-    for query in ({"box": "spam"}, {"q": "is:old"}, {"before": "-1"}, {"before": "9" * 20}, {"q": "project:none"}):
+    for query in ({"box": "spam"}, {"before": "-1"}, {"before": "9" * 20}):
         answer = await visits.get("/mail", **query)
-        assert answer.status_code in (400, 404), query
-        assert 'class="hint"' in answer.text, query
+        assert answer.status_code == 400, query
+        assert 'class="hint"' in answer.text or 'id="refused"' in answer.text, query
 
 
 async def test_what_the_person_has_read_is_the_operators_to_ask(visits: Visits) -> None:
@@ -174,7 +234,7 @@ async def test_a_project_without_mail_says_what_would_be_here(visits: Visits) ->
 
     assert "No mail passes" not in page.text
     assert "agents of empty send would be here" in shown_text(page)
-    assert "am send" in page.text
+    assert "am mail send" in page.text
     assert 'rel="next"' not in page.text
 
 

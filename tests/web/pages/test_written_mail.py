@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -307,3 +308,48 @@ async def test_a_token_of_another_form_sends_nothing(person: Person) -> None:
 
     assert answer.status_code == 403
     assert await person.inbox("GreenHill") == []
+
+
+@pytest.mark.parametrize("text", ["", "  \n\t", "\u200b\u2060"])
+async def test_an_answer_without_text_is_not_sent_and_acknowledges_nothing(person: Person, text: str) -> None:
+    number = await person.write("BlueLake", "Human", ack_required=True)
+    action = f"/mail/{await person.slug(SHOP)}/message/{number}/reply"
+    form = form_to(await person.get(action), action)
+
+    answer = await person.send(action, form.filled(body_md=text, importance="high", act="send"))
+
+    kept = form_to(answer, action)
+    assert (answer.status_code, kept.value("importance"), kept.value("acknowledge")) == (400, "high", "on")
+    assert re.search(
+        r'<textarea id="body_md"[^>]* aria-invalid="true" aria-describedby="refused" autofocus', answer.text
+    )
+    assert await person.status(number, "BlueLake") not in ("acknowledged", "answered")
+    assert await person.inbox("BlueLake") == []
+
+
+async def test_the_field_that_is_refused_is_marked(person: Person) -> None:
+    form = await compose(person)
+
+    for field, given in (
+        ("to", {"to": "Nobody-There", "subject": "A", "body_md": "b"}),
+        ("to", {"subject": "A", "body_md": "b"}),
+        ("subject", {"to": "GreenHill", "body_md": "b"}),
+        ("body_md", {"to": "GreenHill", "subject": "A"}),
+        ("thread_id", {"to": "GreenHill", "subject": "A", "body_md": "b", "thread_id": "no thread!"}),
+    ):
+        answer = await person.send(form.action, form.filled(**given, act="send"))
+        marked = re.findall(
+            r'<\w+ id="(\w+)"[^>]* aria-invalid="true" aria-describedby="refused[^>]* autofocus', answer.text
+        )
+        assert (answer.status_code, marked, answer.text.count(" autofocus")) == (400, [field], 1), field
+    assert await person.inbox("GreenHill") == []
+
+
+async def test_where_one_writes_is_where_the_newest_mail_is_from_unless_the_page_is_a_projects(person: Person) -> None:
+    shop, bills = await person.slug(SHOP), await person.slug(BILLS)
+    await person.app.call("ensure_project", human_key="/code/empty")
+
+    for sender, project, slug in (("BlueLake", SHOP, shop), ("TealRiver", BILLS, bills)):
+        await person.write(sender, "Human", project=project)
+        assert f'href="/mail/{slug}/overseer/compose" data-compose' in (await person.get("/mail")).text
+    assert f'href="/mail/{shop}/overseer/compose" data-compose' in (await person.get(f"/mail/{shop}/agents")).text

@@ -95,6 +95,12 @@ def test_the_slowest_minute_of_a_step_is_the_one_that_is_drawn() -> None:
     assert (line.most, line.last) == ("1,500 ms", "0.4 ms")
 
 
+def test_the_most_is_of_one_minute_as_the_last_is() -> None:
+    line = charts_of(minute(120, calls=193), minute(60, calls=3))["Calls a minute"]
+
+    assert (line.last, line.most) == ("3", "193")
+
+
 async def test_tools_are_told_the_most_called_first_in_milliseconds(tmp_path: Path) -> None:
     async with open_seeded_store(tmp_path) as seeded:
         usage = Usage(clock=seeded.clock)

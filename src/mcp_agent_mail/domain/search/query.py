@@ -110,9 +110,7 @@ Columns = frozenset[str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
-    """A query that can find something.
-
-    `expression` finds its hits in the index, `in_subject` those with one of its words in the subject;
+    """A query that can find something. `expression` finds its hits in the index, `in_subject` those with a word there;
     `phrases` are what hits are ranked by. `bare_words`: words side by side, and nothing else, were asked for.
     `is_literal`: the text is none in this syntax, so that its words are looked for as they stand.
     """
@@ -146,7 +144,8 @@ class SearchScope:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
     """`participant_id`: sent or got by this agent; a blind copy counts as got when `with_blind`, or for its sender.
-    `among`: at most 200 messages. `senders`, `topic`, `importance` and `among` are for several projects too.
+    `among`: at most 200 messages. `recipients`: got by one of them. `begin_ts` is in, `end_ts` out. Several projects
+    take all but `participant_id`, `sender_id` and `since_ts`.
     """
 
     participant_id: AgentId | None = None
@@ -155,7 +154,10 @@ class Filters:
     importance: Importance | None = None
     thread_id: str | None = None
     since_ts: Micros | None = None
+    begin_ts: Micros | None = None
+    end_ts: Micros | None = None
     senders: tuple[AgentId, ...] | None = None
+    recipients: tuple[AgentId, ...] | None = None
     topic: str | None = None
     among: tuple[MessageId, ...] | None = None
 

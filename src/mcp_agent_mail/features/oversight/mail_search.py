@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER, MessageId, ProjectId
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_reader
-from mcp_agent_mail.domain.messages import Importance
+from mcp_agent_mail.domain.messages import Addressee, Importance, MessageHead
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.search.query import Filters, Hit, Order, Phrase, SearchQuery, SearchScope, read_query
-from mcp_agent_mail.features.oversight.service import find_project, scope_of, senders_of
+from mcp_agent_mail.features.oversight.filter_resolution import agents_named, meant_project
+from mcp_agent_mail.features.oversight.service import scope_of, shown_addressees
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.mail.search import FEW, search
+from mcp_agent_mail.store.mail.search import search
+from mcp_agent_mail.store.mail.search_filters import FEW
 from mcp_agent_mail.store.transaction import View
 
 MOST_PROJECTS = 50
@@ -22,14 +26,21 @@ MOST_PROJECTS = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchWish:
-    """`is_unread` and `needs_ack` are of mail to `Human`, and so for the operator: others have no such mail."""
+    """At most `limit` messages, less the first `skip` of them. `is_unread` and `needs_ack` are of mail to `Human`, and
+    so for the operator: others have no such mail.
+    """
 
     words: str
     limit: int
+    skip: int = 0
     project_key: str | None = None
     sender: str | None = None
     importance: Importance | None = None
     topic: str | None = None
+    recipient: str | None = None
+    thread_id: str | None = None
+    begin_ts: Micros | None = None
+    end_ts: Micros | None = None
     is_unread: bool = False
     needs_ack: bool = False
 
@@ -46,6 +57,9 @@ class FoundHits:
     project_count: int
     has_more_projects: bool = False
     has_more: bool = False
+    heads: Mapping[MessageId, MessageHead] = field(default_factory=dict)
+    addressees: Mapping[MessageId, Sequence[Addressee]] = field(default_factory=dict)
+    person: Mapping[MessageId, tuple[Micros | None, Micros | None]] = field(default_factory=dict)
     is_asked: bool = True
     is_literal: bool = False
 
@@ -59,6 +73,12 @@ class _Searched:
     filters: Filters
 
 
+class _Beside(NamedTuple):
+    heads: Mapping[MessageId, MessageHead]
+    addressees: Mapping[MessageId, Sequence[Addressee]]
+    person: Mapping[MessageId, tuple[Micros | None, Micros | None]]
+
+
 class OversightSearch:
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -70,8 +90,13 @@ class OversightSearch:
         query = read_query(wish.words)
         seen = {one.id: one for one in searched.projects}
         hits = [] if query is None or not searched.projects else await self._hits(caller, query, searched, wish.limit)
+        shown = hits[wish.skip : wish.limit]
+        beside = await self._store.read(lambda view: _beside(view, caller, [one.id for one in shown]))
         return FoundHits(
-            hits=hits[: wish.limit],
+            hits=shown,
+            heads=beside.heads,
+            addressees=beside.addressees,
+            person=beside.person,
             projects=seen,
             phrases=() if query is None else query.phrases,
             project_count=len(seen),
@@ -100,9 +125,23 @@ def _resolve(view: View, caller: Caller, wish: SearchWish) -> _Searched:
         filters=Filters(
             importance=wish.importance,
             topic=wish.topic,
-            senders=None if wish.sender is None else tuple(senders_of(view, wish.sender)),
+            senders=None if wish.sender is None else tuple(agents_named(view, wish.sender)),
+            recipients=None if wish.recipient is None else tuple(agents_named(view, wish.recipient)),
+            with_blind=caller.is_operator,
+            thread_id=wish.thread_id,
+            begin_ts=wish.begin_ts,
+            end_ts=wish.end_ts,
             among=_persons(view, caller, wish) if wish.is_unread or wish.needs_ack else None,
         ),
+    )
+
+
+def _beside(view: View, caller: Caller, ids: Sequence[MessageId]) -> _Beside:
+    heads = {one: view.messages.find_head(one) for one in ids}
+    return _Beside(
+        heads={one: head for one, head in heads.items() if head is not None},
+        addressees=shown_addressees(view, caller, ids),
+        person=view.all_mail.states_of_person(ids) if caller.is_operator else {},
     )
 
 
@@ -110,7 +149,7 @@ def _projects(view: View, caller: Caller, project_key: str | None) -> tuple[list
     """Of all, those that the caller may read; whether there are more."""
     scope = scope_of(view, caller, None)
     if project_key is not None:
-        project = find_project(view, project_key)
+        project = meant_project(view, project_key)
         return ([project] if may_read(caller, project, Readership.WORK) else []), False
     if scope is None:
         newest = view.projects.newest(MOST_PROJECTS + 1)

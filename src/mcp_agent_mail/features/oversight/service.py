@@ -9,12 +9,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, MessageId, ProjectId
+from mcp_agent_mail.core.ids import MOST_NUMBER, MessageId, ProjectId
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, require_operator
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_reader
 from mcp_agent_mail.domain.messages import MOST_NEWER, Addressee, Importance, MessageHead, RecipientKind
-from mcp_agent_mail.domain.projects import Project, UnknownProject
-from mcp_agent_mail.domain.threads import root_of_thread
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.threads import root_of_thread, topic_key
+from mcp_agent_mail.features.oversight.filter_resolution import (
+    agents_named,
+    meant_project,
+    numbered_project,
+    unknown_agents,
+)
 from mcp_agent_mail.features.oversight.needs import (
     FIRST_NEEDS,
     NeedCounts,
@@ -23,19 +29,20 @@ from mcp_agent_mail.features.oversight.needs import (
     count_needs,
     look_at_needs,
 )
-from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.all_mail import HumanMail, HumanReason, MailQuery
 from mcp_agent_mail.store.mail.messages import END, MailCommit
 from mcp_agent_mail.store.transaction import View
 
-MOST_SENDERS = 50
-"""Agents of one name, over all projects."""
+_LOOKED_AT = 10
+"""So many of the newest messages are looked at for a project that takes more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailWish:
-    """Which mail, newest first: below the message `before`. `project_key` as any tool takes it; `sender` is a name."""
+    """Which mail, newest first: below the message `before`. `project_key` is whatever people call it; `sender` and
+    `recipient` are names. `begin_ts` and `end_ts` are between which times it was sent, the first one in.
+    """
 
     limit: int
     before: int | None = None
@@ -43,6 +50,10 @@ class MailWish:
     sender: str | None = None
     importance: Importance | None = None
     topic: str | None = None
+    recipient: str | None = None
+    thread_id: str | None = None
+    begin_ts: Micros | None = None
+    end_ts: Micros | None = None
     is_system: bool = False
 
 
@@ -62,6 +73,14 @@ class OversightMail:
     projects: Mapping[ProjectId, Project]
     next_before: MessageId | None
     now: Micros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HumanSlice:
+    """Mail to `Human`. `next_before`: where the next page begins; None where nothing older is left."""
+
+    mail: Sequence[HumanMail]
+    next_before: MessageId | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +126,11 @@ class OversightService:
                 limit=wish.limit,
                 before=None if wish.before is None else MessageId(wish.before),
                 projects=scope_of(view, caller, wish.project_key),
-                senders=None if wish.sender is None else senders_of(view, wish.sender),
+                senders=None if wish.sender is None else agents_named(view, wish.sender),
+                recipients=None if wish.recipient is None else agents_named(view, wish.recipient),
+                thread_id=wish.thread_id,
+                begin_ts=wish.begin_ts,
+                end_ts=wish.end_ts,
                 importance=wish.importance,
                 topic=wish.topic,
                 is_system=wish.is_system,
@@ -118,7 +141,7 @@ class OversightService:
             person = view.all_mail.states_of_person(ids) if caller.is_operator else {}
             return OversightMail(
                 heads=found.heads,
-                addressees=_shown_addressees(view, caller, ids),
+                addressees=shown_addressees(view, caller, ids),
                 person=person,
                 reasons=view.all_mail.reasons_of_person(person),
                 projects=_projects_of(view, found.heads),
@@ -128,15 +151,21 @@ class OversightService:
 
         return await self._store.read(look)
 
-    async def to_person(
-        self, caller: Caller, *, limit: int, before: int | None = None, owes_ack: bool = False
-    ) -> Sequence[HumanMail]:
-        """Mail to `Human` that is unread, or whose acknowledgement is owed, newest first; for the operator."""
+    async def to_person(self, caller: Caller, wish: MailWish, *, owes_ack: bool = False) -> HumanSlice:
+        """Mail to `Human` that is unread, or whose acknowledgement is owed, newest first; for the operator. A page may
+        be short, or empty, with more behind it.
+        """
         require_operator(caller)
-        below = MessageId(MOST_NUMBER if before is None else before)
+        below = MessageId(MOST_NUMBER if wish.before is None else wish.before)
 
-        def look(view: View) -> Sequence[HumanMail]:
-            return (view.all_mail.owed_by_person if owes_ack else view.all_mail.unread_by_person)(limit, below)
+        def look(view: View) -> HumanSlice:
+            project = None if wish.project_key is None else meant_project(view, wish.project_key)
+            walked = view.all_mail.owed_by_person if owes_ack else view.all_mail.unread_by_person
+            found = walked(wish.limit + 1, below)
+            shown = found[: wish.limit]
+            addressees = view.messages.addressees([one.head.id for one in shown]) if wish.recipient else {}
+            kept = [one for one in shown if _passes(one.head, addressees.get(one.head.id, ()), wish, project)]
+            return HumanSlice(mail=kept, next_before=shown[-1].head.id if len(found) > wish.limit else None)
 
         return await self._store.read(look)
 
@@ -162,6 +191,16 @@ class OversightService:
         """Those that are not set aside, the newest first: who may see that they exist is anybody who may come in."""
         return await self._store.read(lambda view: view.projects.newest(limit))
 
+    async def newest_place(self) -> str | None:
+        """The slug of the project that the newest mail of an agent or a person is from; None where there is none."""
+
+        def look(view: View) -> str | None:
+            newest = view.all_mail.page(MailQuery(limit=_LOOKED_AT, with_closed=True)).heads
+            found = (view.projects.find(head.project_id) for head in newest)
+            return next((one.slug for one in found if one is not None and not one.is_archived), None)
+
+        return await self._store.read(look)
+
     async def beside(self, message_id: MessageId, project: Project, thread_id: str | None) -> Beside:
         """What stands beside a message that the caller was found to see from `project`."""
 
@@ -179,6 +218,14 @@ class OversightService:
             return Beside(commit=commit, newer=len(later), before=before, after=later[0].id if later else None)
 
         return await self._store.read(look)
+
+    async def meant(self, key: str) -> Project:
+        """A project by whatever people call it. Raises UnknownProject, AmbiguousProject."""
+        return await self._store.read(lambda view: meant_project(view, key))
+
+    async def unknown_agents(self, names: Sequence[str]) -> str:
+        """What is to be said of names that no agent has; empty where each is somebody's."""
+        return await self._store.read(lambda view: unknown_agents(view, names)) if names else ""
 
     async def thread_place(self, project: Project, thread_id: str, after: int, *, page_size: int) -> ThreadPlace:
         """Of a thread that the caller was found to see from `project`; `after` is 0 for its beginning."""
@@ -201,8 +248,8 @@ class OversightService:
         return await self._store.read(look)
 
     async def project(self, key: str) -> Project:
-        """A project by its slug, a former one, or its number. Raises UnknownProject."""
-        return await self._store.read(lambda view: find_project(view, key))
+        """A project by its slug, a former one, its path, or its number. Raises UnknownProject."""
+        return await self._store.read(lambda view: numbered_project(view, key))
 
 
 def _root(view: View, project_id: ProjectId, thread_id: str) -> MessageHead | None:
@@ -214,20 +261,31 @@ def _root(view: View, project_id: ProjectId, thread_id: str) -> MessageHead | No
     return None if head is None or head.thread_id == thread_id else head
 
 
+def _passes(head: MessageHead, addressees: Sequence[Addressee], wish: MailWish, project: Project | None) -> bool:
+    """By what a page of the person's own mail is filtered with, which is short by itself."""
+    root = None if wish.thread_id is None else root_of_thread(wish.thread_id)
+    is_in_place = (project is None or head.project_id == project.id) and (
+        wish.thread_id is None or head.thread_id == wish.thread_id or head.id == root
+    )
+    is_in_time = (wish.begin_ts is None or head.created_ts >= wish.begin_ts) and (
+        wish.end_ts is None or head.created_ts < wish.end_ts
+    )
+    return is_in_place and is_in_time and _is_such(head, addressees, wish)
+
+
+def _is_such(head: MessageHead, addressees: Sequence[Addressee], wish: MailWish) -> bool:
+    to = wish.recipient
+    return (
+        (wish.sender is None or head.sender_name.casefold() == wish.sender.casefold())
+        and (to is None or any(one.name.casefold() == to.casefold() for one in addressees))
+        and (wish.importance is None or head.importance == wish.importance)
+        and (wish.topic is None or topic_key(head.topic or "") == topic_key(wish.topic))
+    )
+
+
 def _projects_of(view: View, heads: Sequence[MessageHead]) -> Mapping[ProjectId, Project]:
     found = {one: view.projects.find(one) for one in {head.project_id for head in heads}}
     return {one: project for one, project in found.items() if project is not None}
-
-
-def find_project(view: View, key: str) -> Project:
-    """By its slug, a former one, or its number. Raises UnknownProject."""
-    try:
-        return require_project(view, key)
-    except UnknownProject:
-        found = view.projects.find(ProjectId(int(key))) if key.isascii() and key.isdigit() and len(key) < 16 else None
-        if found is None:
-            raise
-        return found
 
 
 def scope_of(view: View, caller: Caller, project_key: str | None) -> Collection[ProjectId] | None:
@@ -235,16 +293,12 @@ def scope_of(view: View, caller: Caller, project_key: str | None) -> Collection[
     is_agent = caller.kind is CallerKind.AGENT and caller.project_id is not None
     if project_key is None:
         return {caller.project_id, *caller.linked_projects} if is_agent and caller.project_id else None
-    project = find_project(view, project_key)
+    project = meant_project(view, project_key)
     return {project.id} if may_read(caller, project, Readership.WORK) else set()
 
 
-def senders_of(view: View, name: str) -> list[AgentId]:
-    """The agents of this name in all projects."""
-    return [agent.id for agent in view.agents.find_everywhere(name, MOST_SENDERS)]
-
-
-def _shown_addressees(view: View, caller: Caller, ids: Collection[MessageId]) -> Mapping[MessageId, list[Addressee]]:
+def shown_addressees(view: View, caller: Caller, ids: Collection[MessageId]) -> Mapping[MessageId, list[Addressee]]:
+    """Who it is to, as far as the caller may know."""
     found = view.messages.addressees(ids)
     if caller.is_operator:
         return found

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.messages import Importance, MessageHead, RecipientKind
-from mcp_agent_mail.domain.threads import topic_key
+from mcp_agent_mail.domain.threads import root_of_thread, topic_key
 from mcp_agent_mail.store.contacts import INTRODUCES_WAITING
 from mcp_agent_mail.store.mail.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
 from mcp_agent_mail.store.mail.passed_ends import still_valid
@@ -26,7 +26,13 @@ _IS_OPEN = """EXISTS (
     SELECT 1 FROM message_projects mp WHERE mp.project_id = m.project_id AND mp.message_id = m.id)"""
 _IS_DELIVERED = "EXISTS (SELECT 1 FROM recipients r WHERE r.message_id = m.id AND r.delivery_seq IS NOT NULL)"
 _KEPT = """m.id < :before AND m.id >= :floor AND m.is_system = :is_system
-AND (:importance IS NULL OR m.importance = :importance)"""
+AND (:importance IS NULL OR m.importance = :importance)
+AND (:senders IS NULL OR instr(:senders, ',' || m.sender_id || ',') > 0)
+AND m.created_ts >= :begin AND m.created_ts < :end
+AND (:thread IS NULL OR m.thread_id = :thread OR m.id = :root)
+AND (:recipients IS NULL OR EXISTS (
+    SELECT 1 FROM recipients got WHERE got.message_id = m.id AND got.delivery_seq IS NOT NULL
+    AND (got.kind <> 'bcc' OR :with_closed) AND instr(:recipients, ',' || got.agent_id || ',') > 0))"""
 _TOPIC = """(:topic_key IS NULL OR EXISTS (
     SELECT 1 FROM message_projects mt
     WHERE mt.project_id = m.project_id AND mt.message_id = m.id AND mt.topic_key = :topic_key))"""
@@ -56,6 +62,17 @@ SELECT walked.message_id FROM projects p CROSS JOIN message_projects walked INDE
     ON walked.project_id = p.id AND walked.topic_key = :topic_key
 WHERE walked.message_id < :before AND walked.message_id >= :floor
 ORDER BY walked.message_id DESC
+"""
+_NUMBERS_OF_THREAD = """
+SELECT message_id FROM message_projects INDEXED BY message_projects_thread
+WHERE thread_id = :thread AND message_id < :before AND message_id >= :floor
+UNION SELECT :root WHERE :root < :before AND :root >= :floor
+ORDER BY message_id DESC
+"""
+_NUMBERS_OF_RECIPIENT = """
+SELECT message_id FROM recipients INDEXED BY recipients_inbox
+WHERE agent_id = :recipient AND delivery_seq IS NOT NULL AND message_id < :before AND message_id >= :floor
+ORDER BY message_id DESC
 """
 _AT_ONCE = 100
 _NUMBERS = tuple(f"number_{position}" for position in range(_AT_ONCE))
@@ -141,8 +158,9 @@ class HumanMail(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailQuery:
-    """What mail to walk over, from below `before` on. `projects` and `senders` are None for all. `with_closed`: also
-    what no project's readers see. `is_system`: the mail of `System`, else all other.
+    """What mail to walk over, from below `before` on. `projects`, `senders` and `recipients` are None for all.
+    `begin_ts` and `end_ts` are between which times it was sent, the first one in. `with_closed`: also what no project's
+    readers see, and who got a blind copy. `is_system`: the mail of `System`, else all other.
     """
 
     limit: int
@@ -151,6 +169,10 @@ class MailQuery:
     senders: Collection[AgentId] | None = None
     importance: Importance | None = None
     topic: str | None = None
+    recipients: Collection[AgentId] | None = None
+    thread_id: str | None = None
+    begin_ts: Micros | None = None
+    end_ts: Micros | None = None
     is_system: bool = False
     with_closed: bool = False
 
@@ -178,6 +200,12 @@ class AllMail:
             "is_system": query.is_system,
             "importance": query.importance,
             "topic_key": None if query.topic is None else topic_key(query.topic),
+            "senders": _among(query.senders),
+            "recipients": _among(query.recipients),
+            "thread": query.thread_id,
+            "root": None if query.thread_id is None else root_of_thread(query.thread_id),
+            "begin": -MOST_NUMBER if query.begin_ts is None else query.begin_ts,
+            "end": MOST_NUMBER if query.end_ts is None else query.end_ts,
             "with_closed": query.with_closed,
         }
         heads = self._heads(query, asked)
@@ -191,25 +219,36 @@ class AllMail:
         return any(self._connection.execute(_OLDER, (one, floor)).fetchone() for one in projects)
 
     def _heads(self, query: MailQuery, asked: dict[str, Any]) -> list[MessageHead]:
-        if query.senders is not None:
-            parts = [self._walked(_OF_SENDER, {**asked, "sender": one}) for one in query.senders]
-        elif query.projects is not None:
-            parts = [self._walked(_OF_PROJECT, {**asked, "project": one}) for one in query.projects]
-        elif query.topic is not None:
-            return self._of_topic(asked)
-        else:
+        parts = self._parts(query, asked)
+        if parts is None:
             return self._walked(_SYSTEM if query.is_system else _EVERYWHERE, asked)
         found = {head.id: head for part in parts for head in part}
-        kept = [head for head in found.values() if query.projects is None or head.project_id in query.projects]
+        kept = [head for head in found.values() if _passes(head, query)]
         return nlargest(query.limit + 1, kept, key=lambda head: head.id)
 
-    def _of_topic(self, asked: dict[str, Any]) -> list[MessageHead]:
-        """A message of several projects stands with each of them, and counts once."""
-        walked = self._connection.execute(_NUMBERS_OF_TOPIC, asked)
+    def _parts(self, query: MailQuery, asked: dict[str, Any]) -> list[list[MessageHead]] | None:
+        """By the narrowest of the filters that have an index; None without any."""
+        if query.thread_id is not None:
+            return [self._numbered(_NUMBERS_OF_THREAD, query, asked)]
+        if query.senders is not None:
+            return [self._walked(_OF_SENDER, {**asked, "sender": one}) for one in query.senders]
+        if query.projects is not None:
+            return [self._walked(_OF_PROJECT, {**asked, "project": one}) for one in query.projects]
+        if query.topic is not None:
+            return [self._numbered(_NUMBERS_OF_TOPIC, query, asked)]
+        if query.recipients is not None:
+            to = [{**asked, "recipient": one} for one in query.recipients]
+            return [self._numbered(_NUMBERS_OF_RECIPIENT, query, one) for one in to]
+        return None
+
+    def _numbered(self, sql: str, query: MailQuery, asked: dict[str, Any]) -> list[MessageHead]:
+        """A message of several projects, or to several agents, stands with each of them, and counts once."""
+        walked = self._connection.execute(sql, asked)
         heads: dict[MessageId, MessageHead] = {}
         while len(heads) < asked["limit"] and (rows := walked.fetchmany(_AT_ONCE)):
             numbers = dict.fromkeys(_NUMBERS) | {name: row[0] for name, row in zip(_NUMBERS, rows, strict=False)}
-            heads.update((head.id, head) for head in self._walked(_OF_NUMBERS, {**asked, **numbers}))
+            walked_heads = self._walked(_OF_NUMBERS, {**asked, **numbers})
+            heads.update((head.id, head) for head in walked_heads if _passes(head, query))
         return list(heads.values())[: asked["limit"]]
 
     def _walked(self, sql: str, asked: dict[str, Any]) -> list[MessageHead]:
@@ -227,6 +266,13 @@ class AllMail:
             "is_system": False,
             "importance": None,
             "topic_key": None,
+            "senders": None,
+            "recipients": None,
+            "thread": None,
+            "root": None,
+            "begin": -MOST_NUMBER,
+            "end": MOST_NUMBER,
+            "with_closed": False,
         }
         return self._walked(_OF_PROJECT, asked)
 
@@ -274,3 +320,11 @@ class AllMail:
         """The copies of those messages that came to a `Human`, of whatever project, withdrawn ones too."""
         rows = (self._connection.execute(_COPIES, (one, MOST_COPIES)).fetchall() for one in message_ids)
         return [HumanCopy._make(row) for found in rows for row in found]
+
+
+def _among(agents: Collection[AgentId] | None) -> str | None:
+    return None if agents is None else f",{','.join(map(str, agents))},"
+
+
+def _passes(head: MessageHead, query: MailQuery) -> bool:
+    return query.projects is None or head.project_id in query.projects

@@ -49,7 +49,9 @@ WHERE r.message_id = ? ORDER BY r.position, r.agent_id
 _ADDRESSED = f"""
 SELECT r.message_id, a.name, a.project_id, p.slug, r.kind,
        CASE WHEN r.delivery_seq IS NOT NULL THEN 'delivered' WHEN r.withdrawn_ts IS NOT NULL THEN 'withdrawn'
-            WHEN r.refused_ts IS NOT NULL THEN 'refused' WHEN {true_end("r")} IS NOT NULL THEN 'expired' ELSE 'held' END
+            WHEN r.refused_ts IS NOT NULL THEN 'refused'
+            WHEN {true_end("r")} IS NOT NULL THEN 'expired' ELSE 'held' END,
+       r.superseded_by IS NOT NULL
 FROM recipients r JOIN agents a ON a.id = r.agent_id JOIN projects p ON p.id = a.project_id
 WHERE r.message_id IN (SELECT value FROM json_each(?))
 ORDER BY r.message_id DESC, r.position, r.agent_id LIMIT ?

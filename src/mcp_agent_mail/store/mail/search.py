@@ -18,7 +18,6 @@ import aiosqlite
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.ids import MessageId, ProjectId
-from mcp_agent_mail.core.params import MAX_ID
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.search.expansion import (
     ENOUGH,
@@ -31,7 +30,7 @@ from mcp_agent_mail.domain.search.expansion import (
 )
 from mcp_agent_mail.domain.search.query import Filters, Hit, Order, Phrase, SearchQuery, SearchScope, written_phrase
 from mcp_agent_mail.domain.search.ranking import RankedText, excerpt, first_match, ranked, words_of
-from mcp_agent_mail.domain.threads import root_of_thread, topic_key
+from mcp_agent_mail.store.mail.search_filters import FEW, find_few, is_for_several, search_parameters
 
 CANDIDATES = 100
 """So many of the newest hits are ranked; more when more are asked for."""
@@ -57,8 +56,6 @@ long read, which bounds how many rank at once.
 """
 MAX_SHOWN = 24
 """So many phrases are looked for to place a snippet."""
-FEW = 200
-"""Filters that leave at most so many messages are asked first: the index then looks at these alone."""
 
 _TAKES_PART = """(m.sender_id = :agent OR EXISTS (
     SELECT 1 FROM recipients r WHERE r.message_id = m.id AND r.agent_id = :agent AND r.delivery_seq IS NOT NULL))"""
@@ -80,6 +77,10 @@ WHERE messages_fts MATCH :match AND messages_fts.rowid BETWEEN :low AND :high
   AND (:sender IS NULL OR m.sender_id = :sender)
   AND (:senders IS NULL OR instr(:senders, ',' || m.sender_id || ',') > 0)
   AND (:topic IS NULL OR mp.topic_key = :topic)
+  AND m.created_ts >= :begin AND m.created_ts < :end
+  AND (:recipients IS NULL OR EXISTS (
+       SELECT 1 FROM recipients r WHERE r.message_id = m.id AND r.delivery_seq IS NOT NULL
+         AND (r.kind <> 'bcc' OR :with_blind) AND instr(:recipients, ',' || r.agent_id || ',') > 0))
   AND (:participant IS NULL OR m.sender_id = :participant OR EXISTS (
        SELECT 1 FROM recipients r
        WHERE r.message_id = m.id AND r.agent_id = :participant AND r.delivery_seq IS NOT NULL
@@ -102,16 +103,6 @@ ORDER BY messages_fts.rowid DESC LIMIT :limit
 """
 _AMONG = _AMONG_THESE % _IN_ONE
 _AMONG_IN_MANY = _AMONG_THESE % _CONDITIONS.format(home=_OF_MANY)
-_OF_THREAD = """
-SELECT message_id FROM message_projects INDEXED BY message_projects_thread WHERE thread_id = :thread
-UNION ALL SELECT :root WHERE :root IS NOT NULL LIMIT :limit
-"""
-_OF_SENDER = "SELECT id FROM messages INDEXED BY messages_sender WHERE sender_id = :sender LIMIT :limit"
-_OF_PARTICIPANT = """
-SELECT id FROM messages INDEXED BY messages_sender WHERE sender_id = :participant
-UNION ALL SELECT message_id FROM recipients INDEXED BY recipients_inbox
-          WHERE agent_id = :participant AND delivery_seq IS NOT NULL LIMIT :limit
-"""
 # The delivery times of a project's messages never fall along their ids, but for mail that was held until later: the
 # last one that is too old, by halving, less the ones delivered late since then.
 _TOO_OLD = """SELECT CASE WHEN delivered_ts <= :since THEN message_id END FROM message_projects
@@ -172,13 +163,13 @@ async def search(
 
     Several projects are searched by relevance, and with filters that are for several.
     """
-    assert not reader.more_projects or (_is_for_several(filters) and order is Order.RELEVANCE)
-    parameters, match = _parameters(reader, filters), _within(reader, query.expression)
+    assert not reader.more_projects or (is_for_several(filters) and order is Order.RELEVANCE)
+    parameters, match = search_parameters(reader, filters), _within(reader, query.expression)
     async with store.long_read() as connection:
         if filters.since_ts is not None:
             ((last_too_old,),) = await connection.execute_fetchall(_LAST_TOO_OLD, parameters)
             parameters["low"] = last_too_old + 1
-        few = await _few(connection, filters, parameters)
+        few = await find_few(connection, filters, parameters)
         if few is not None:
             rows = await _rows(connection, _among(reader), match, parameters | {"ids": few}, limit=FEW)
         elif order is Order.RELEVANCE:
@@ -199,21 +190,6 @@ async def search(
         rows = (await _in_order(rows, others, terms, order))[:limit]
         snippets = await _snippets(connection, rows, shown_phrases(terms)[:MAX_SHOWN])
     return [_hit(row, snippets[row.id]) for row in rows]
-
-
-async def _few_of(connection: aiosqlite.Connection, senders: Sequence[int]) -> str | None:
-    ids: set[int] = set()
-    for sender in senders:
-        asked = {"sender": sender, "limit": FEW + 1 - len(ids)}
-        ids.update(message_id for (message_id,) in await connection.execute_fetchall(_OF_SENDER, asked))
-        if len(ids) > FEW:
-            return None
-    return json.dumps(sorted(ids))
-
-
-def _is_for_several(filters: Filters) -> bool:
-    only = Filters(senders=filters.senders, topic=filters.topic, importance=filters.importance, among=filters.among)
-    return filters == only
 
 
 def _among(reader: SearchScope) -> str:
@@ -291,25 +267,6 @@ async def _others(
     return sorted(rows.values(), key=lambda row: row.id, reverse=True)
 
 
-async def _few(connection: aiosqlite.Connection, filters: Filters, parameters: dict[str, object]) -> str | None:
-    """The ids (JSON) that one of the filters leaves, if they are few; None when no filter is so narrow."""
-    if filters.among is not None:
-        return json.dumps(sorted(filters.among[:FEW]))
-    if filters.senders is not None:
-        return await _few_of(connection, filters.senders)
-    asked = (
-        (filters.thread_id, _OF_THREAD),
-        (filters.sender_id, _OF_SENDER),
-        (filters.participant_id, _OF_PARTICIPANT),
-    )
-    for wanted, sql in asked:
-        if wanted is not None:
-            found = await connection.execute_fetchall(sql, parameters | {"limit": FEW + 1})
-            if len(list(found)) <= FEW:
-                return json.dumps(sorted({message_id for (message_id,) in found}))
-    return None
-
-
 async def _candidates(
     connection: aiosqlite.Connection,
     query: SearchQuery,
@@ -336,26 +293,6 @@ def _within(reader: SearchScope, expression: str) -> str:
     if reader.whole_project and reader.agent_id is not None:
         scopes.append(f'"b{reader.agent_id:d}"')
     return f"({expression}) AND (scope : ({' OR '.join(scopes)}))"
-
-
-def _parameters(reader: SearchScope, filters: Filters) -> dict[str, object]:
-    return {
-        "project": reader.project_id,
-        "projects": json.dumps([reader.project_id, *reader.more_projects]),
-        "agent": reader.agent_id,
-        "whole_project": reader.whole_project,
-        "since": filters.since_ts,
-        "importance": filters.importance,
-        "thread": filters.thread_id,
-        "root": None if filters.thread_id is None else root_of_thread(filters.thread_id),
-        "sender": filters.sender_id,
-        "senders": None if filters.senders is None else f",{','.join(map(str, filters.senders))},",
-        "topic": None if filters.topic is None else topic_key(filters.topic),
-        "participant": filters.participant_id,
-        "with_blind": filters.with_blind,
-        "low": 0,
-        "high": MAX_ID,
-    }
 
 
 async def _rows(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.errors import PermissionDenied
 from mcp_agent_mail.web.context import PageContext
+from mcp_agent_mail.web.refusals import AS_OPERATOR
 
 
 class HumanRequired(PermissionDenied):
@@ -15,5 +16,5 @@ def require_human(page: PageContext) -> None:
     if page.request.session is None or not page.caller.is_operator:
         raise HumanRequired(
             "Only the operator writes and marks mail as Human.",
-            hint="Sign in as the operator: run `am web` on the server's machine.",
+            hint=AS_OPERATOR,
         )

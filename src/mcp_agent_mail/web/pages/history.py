@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcp_agent_mail.archive.reading.browser import ShownFolder
 from mcp_agent_mail.core.clock import SECOND, Micros, iso, parse_time
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.domain.identity.names import UnknownAgent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.history.results import PastInbox
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.message import message_number
 from mcp_agent_mail.web.pages.page_numbers import page_number
+from mcp_agent_mail.web.refusals import for_people, status_of
 from mcp_agent_mail.web.request import PageAnswer
 from mcp_agent_mail.web.views.commit_lines import commit_lines
 from mcp_agent_mail.web.views.history import (
@@ -157,14 +159,17 @@ async def time_travel(page: PageContext) -> PageAnswer:
         return await _choice(page, "time-travel")
     agent, written = page.request.asked("agent"), page.request.asked("at")
     names = await page.services.pages.history.names(project)
-    past, at = None, None
-    if agent and written:
-        at = _time(written)
-        past = await page.services.pages.history.past_inbox(page.caller, project, agent, at=at, limit=PAST_MAIL)
-    model = {
+    past, at, refused = None, None, None
+    try:
+        if agent and written:
+            at = _time(written)
+            past = await page.services.pages.history.past_inbox(page.caller, project, agent, at=at, limit=PAST_MAIL)
+    except (UnfitTime, UnknownAgent) as error:
+        refused = for_people(error)
+    model: dict[str, object] = {
         "names": names,
         "agent": agent,
-        "at": iso(page.now if at is None else at)[:19],
+        "at": written if refused is not None else iso(page.now if at is None else at)[:19],
         "times": [
             (label, archive_url("time-travel", project.slug, agent=agent, at=iso(Micros(page.now - ago))[:19]))
             for label, ago in _AGO
@@ -172,7 +177,9 @@ async def time_travel(page: PageContext) -> PageAnswer:
         "past": past,
         "texts": {} if past is None else _texts(past),
     }
-    return await _shown(page, "time-travel", project, **model)
+    model |= {"refused": refused, "faulty": "at" if isinstance(refused, UnfitTime) else "agent"}
+    answer = await _shown(page, "time-travel", project, **model)
+    return answer if refused is None else replace(answer, status=status_of(refused))
 
 
 def _time(text: str) -> Micros:

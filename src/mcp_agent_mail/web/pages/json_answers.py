@@ -6,7 +6,7 @@ from mcp_agent_mail.domain.identity.readership import Readership, may_read
 from mcp_agent_mail.features.oversight.service import MailWish
 from mcp_agent_mail.web.addresses import API, with_query
 from mcp_agent_mail.web.context import PageContext
-from mcp_agent_mail.web.pages.inbox import UnfitFilter, read_terms
+from mcp_agent_mail.web.filters import UnfitFilter, read_terms
 from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.request import PageAnswer
 from mcp_agent_mail.web.shapes import json_answer
@@ -23,9 +23,12 @@ async def unified_inbox(page: PageContext) -> PageAnswer:
     (`is:unread`, `needs:ack`); `box=log` is System's; `next` leads on.
     """
     written, box = page.request.asked("q"), page.request.asked("box", "mail")
-    terms = read_terms(written)
+    terms = read_terms(written, page.now)
     if terms.words or terms.is_unread or terms.needs_ack or box not in ("mail", "log"):
-        raise UnfitFilter("That is not filtered here.", hint="Use from:, project:, topic: and importance:; box=log.")
+        raise UnfitFilter(
+            "That is not filtered here.",
+            hint="Use from:, to:, project:, thread:, topic:, importance:, before: and after:; box=log.",
+        )
     wish = MailWish(
         limit=PAGE_SIZE,
         before=page_number(page.request.asked("before")),
@@ -33,6 +36,10 @@ async def unified_inbox(page: PageContext) -> PageAnswer:
         sender=terms.sender,
         importance=terms.importance,
         topic=terms.topic,
+        recipient=terms.recipient,
+        thread_id=terms.thread_id,
+        begin_ts=terms.begin_ts,
+        end_ts=terms.end_ts,
         is_system=box == "log",
     )
     found = await page.services.pages.oversight.mail(page.caller, wish)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.projects import Project, UnknownProject
+from mcp_agent_mail.features.oversight.filter_resolution import AmbiguousProject
 from mcp_agent_mail.features.oversight.mail_search import FoundHits, SearchWish
 from mcp_agent_mail.web.addresses import HOME, project_url, with_query
 from mcp_agent_mail.web.context import PageContext
-from mcp_agent_mail.web.pages.inbox import UnfitFilter, read_terms
+from mcp_agent_mail.web.filters import MailTerms, OperatorsFilter, UnfitFilter, read_terms
+from mcp_agent_mail.web.refusals import for_people, status_of
 from mcp_agent_mail.web.request import PageAnswer, redirect
 from mcp_agent_mail.web.views.found_mail import hit_rows
 
@@ -29,39 +33,62 @@ async def search_project(page: PageContext) -> PageAnswer:
 async def _search(page: PageContext, project: Project | None) -> PageAnswer:
     written = page.request.asked("q")
     here = f"{HOME}/search" if project is None else project_url(project.slug, "search")
-    number = _page_number(page.request.asked("page"))
-    found, refused = None, None
+    number = search_page(page.request.asked("page"))
+    found, refused, notes = None, None, list[str]()
     try:
-        terms = read_terms(written)
-        if project is None and not terms.words and written:
-            return redirect(with_query(HOME, {"q": written}))
+        terms = read_terms(written, page.now)
+        require_own(page, terms)
+        if not terms.words and written:
+            alone = written if project is None else f"{written} project:{project.slug}"
+            return redirect(with_query(HOME, {"q": alone}))
         if terms.words:
-            wish = SearchWish(
-                words=terms.words,
-                limit=PAGE_SIZE * number,
-                project_key=terms.project if project is None else project.slug,
-                sender=terms.sender,
-                importance=terms.importance,
-                topic=terms.topic,
-                is_unread=terms.is_unread,
-                needs_ack=terms.needs_ack,
-            )
-            found = await page.services.pages.search.find(page.caller, wish)
-    except UnfitFilter as error:
-        refused = error
-    return await _shown(page, project, written, here, number, found, refused)
+            oversight = page.services.pages.oversight
+            named = project
+            if named is None and terms.project is not None:
+                named = await oversight.meant(terms.project)
+            unknown = await oversight.unknown_agents([one for one in (terms.sender, terms.recipient) if one])
+            notes = [one for one in (terms.note, unknown) if one]
+            found = await page.services.pages.search.find(page.caller, search_wish(terms, number, named))
+    except (UnfitFilter, OperatorsFilter, UnknownProject, AmbiguousProject) as error:
+        refused = for_people(error)
+    return await _shown(page, project, (written, here, number), found, refused, notes)
+
+
+def require_own(page: PageContext, terms: MailTerms) -> None:
+    """Raise OperatorsFilter where somebody else asks what the person has read or owes."""
+    if terms.is_of_person and not page.caller.is_operator:
+        raise OperatorsFilter
+
+
+def search_wish(terms: MailTerms, number: int, project: Project | None, sender: str | None = None) -> SearchWish:
+    """The page of this number. `sender` is whose mail is searched where the filter names nobody."""
+    return SearchWish(
+        words=terms.words,
+        limit=PAGE_SIZE * number,
+        skip=PAGE_SIZE * (number - 1),
+        project_key=None if project is None else project.slug,
+        sender=terms.sender or sender,
+        recipient=terms.recipient,
+        thread_id=terms.thread_id,
+        importance=terms.importance,
+        topic=terms.topic,
+        begin_ts=terms.begin_ts,
+        end_ts=terms.end_ts,
+        is_unread=terms.is_unread,
+        needs_ack=terms.needs_ack,
+    )
 
 
 async def _shown(
     page: PageContext,
     project: Project | None,
-    written: str,
-    here: str,
-    number: int,
+    asked: tuple[str, str, int],
     found: FoundHits | None,
     refused: AgentMailError | None,
+    notes: Sequence[str],
 ) -> PageAnswer:
-    rows = [] if found is None else hit_rows(found)[PAGE_SIZE * (number - 1) :]
+    written, here, number = asked
+    rows = [] if found is None else hit_rows(found)
     more = None
     if found is not None and found.has_more and number < MOST_PAGES:
         more = with_query(here, {"q": written, "page": number + 1})
@@ -72,6 +99,7 @@ async def _shown(
         "rows": rows,
         "number": number,
         "refused": refused,
+        "notes": notes,
         "more": more,
         "is_at_end": found is not None and found.has_more and more is None,
         "of_project": None if project is None else project.slug,
@@ -82,11 +110,12 @@ async def _shown(
         title="Search" if not written else f"Search: {written[:80]}",
         section="search" if project is None else "",
         project=None if project is None else project.slug,
-        status=400 if refused is not None else 200,
+        status=200 if refused is None else status_of(refused),
     )
 
 
-def _page_number(text: str) -> int:
+def search_page(text: str) -> int:
+    """The number of a page of a search, 1 where none is asked for. Raises UnfitFilter."""
     if not text:
         return 1
     if not (text.isascii() and text.isdigit() and len(text) < 4 and 1 <= int(text) <= MOST_PAGES):

@@ -19,7 +19,7 @@ from mcp_agent_mail.web.addresses import compose_url, message_url, own_path, rep
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.actor import require_human
 from mcp_agent_mail.web.pages.message import message_number
-from mcp_agent_mail.web.refusals import for_people, status_of
+from mcp_agent_mail.web.refusals import field_of, for_people, status_of
 from mcp_agent_mail.web.request import PageAnswer, redirect
 from mcp_agent_mail.web.views.mail_form import Answered, MailFields, MailForm, Reached, read_fields
 from mcp_agent_mail.web.views.message import FOLDED_CHARACTERS
@@ -68,7 +68,8 @@ class _Desk:
             groups=await page.services.pages.groups.offered(page.caller, project, thread_id),
             answered=self.answered,
             reached=reached,
-            refused=refused,
+            refused=None if refused is None else for_people(refused),
+            faulty="" if refused is None else field_of(refused),
             has_preview=has_preview,
             is_kept=is_kept,
         )
@@ -95,6 +96,7 @@ class _Desk:
         if self.page.request.field("act") == "preview":
             return await self.shown(fields, has_preview=True)
         try:
+            fields.require_text()
             return await send()
         except IdempotencyKeyConflict:
             again = OtherTextSent(
@@ -103,7 +105,7 @@ class _Desk:
             )
             return await self.shown(replace(fields, idempotency_key=""), refused=again)
         except AgentMailError as refused:
-            return await self.shown(fields, refused=for_people(refused))
+            return await self.shown(fields, refused=refused)
 
 
 async def compose_page(page: PageContext) -> PageAnswer:

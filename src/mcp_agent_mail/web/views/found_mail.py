@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.search.query import Phrase
 from mcp_agent_mail.features.oversight.mail_search import FoundHits
+from mcp_agent_mail.web.views.mail import MailRow, mail_row
 
 _MARKS = (
     (re.compile(r"(?:\|[ \t]*:?-{2,}:?[ \t]*)+\|?"), " "),
@@ -72,4 +73,15 @@ def hit_rows(found: FoundHits) -> list[HitRow]:
                 phrases=found.phrases,
             )
         )
+    return rows
+
+
+def found_rows(found: FoundHits) -> list[MailRow]:
+    """The same as rows of a list of mail, each read from the project that it was found in."""
+    rows = []
+    for hit in hit_rows(found):
+        if (head := found.heads.get(hit.id)) is None:
+            continue
+        row = mail_row(head, found.addressees.get(hit.id, ()), found.person.get(hit.id), project_name=hit.project_name)
+        rows.append(replace(row, project=hit.project, snippet=hit.snippet, phrases=hit.phrases))
     return rows

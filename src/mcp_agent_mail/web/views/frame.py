@@ -29,8 +29,9 @@ class PageLink:
 class Frame:
     """`session` is shown as one that is signed in; without one only reading is offered. `path` is the page's own, with
     its query, to come back to. `section` is where in the navigation it stands, `project` whose page it is. `names` are
-    those of projects by their slugs: of the one whose page it is, and of the newest. What happens behind the event
-    `after` the page may not show yet.
+    those of projects by their slugs: of the one whose page it is, and of the newest. `writing` is the project in whose
+    name a letter begins: the page's own, else that of the newest mail. What happens behind
+    the event `after` the page may not show yet.
     """
 
     title: str
@@ -44,6 +45,7 @@ class Frame:
     names: Mapping[str, str]
     after: str
     project: str | None = None
+    writing: str | None = None
     secret: str | None = field(default=None, repr=False)
 
     @property

@@ -9,6 +9,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.messages import Addressee, MessageHead, RecipientKind, attachments_of
+from mcp_agent_mail.domain.search.query import Phrase
 from mcp_agent_mail.features.oversight.service import OversightMail
 from mcp_agent_mail.store.mail.all_mail import HumanMail, HumanReason
 
@@ -22,6 +23,7 @@ class MailRow:
     """A message as a row. `addressed` are the first of those it is to, `more` the number of the others.
 
     `is_unread` and `owes_ack` are the person's own, who is `Human`; None where it did not come to one.
+    `snippet` is of what a search found, whose `phrases` are marked.
     """
 
     id: MessageId
@@ -42,6 +44,8 @@ class MailRow:
     owes_ack: bool | None = None
     reason: str = ""
     states: Sequence[str] = ()
+    snippet: str = ""
+    phrases: Sequence[Phrase] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +68,7 @@ def mail_row(
     empty where the page alone knows it.
     """
     names = [shown_name(one.name, one.project_id, one.project_slug, head.project_id) for one in addressees]
-    states = sorted({one.state for one in addressees if one.state != "delivered"})
+    states = sorted({_state(one) for one in addressees if one.state != "delivered"})
     return MailRow(
         id=head.id,
         project=head.project_slug,
@@ -85,6 +89,11 @@ def mail_row(
         reason=reason,
         states=states,
     )
+
+
+def _state(one: Addressee) -> str:
+    """What a later message replaced has left the inbox as what is withdrawn has, and is no slip of its sender."""
+    return "superseded" if one.state == "withdrawn" and one.is_superseded else one.state
 
 
 def reason_word(reason: HumanReason | None) -> str:

@@ -6,12 +6,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
 from mcp_agent_mail.features.oversight.human_mail import HumanReceipt
 from mcp_agent_mail.features.oversight.recipient_groups import ListedGroup
 from mcp_agent_mail.web.request import PageRequest
 
 _BETWEEN_NAMES = re.compile(r"[,;\n]")
+
+
+class BodyMissing(InvalidInput):
+    """A letter of the person's without a text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +40,15 @@ class MailFields:
     def names(self) -> list[str]:
         """The recipients, between commas."""
         return [name for part in _BETWEEN_NAMES.split(self.to) if (name := part.strip())]
+
+    def require_text(self) -> None:
+        """Raise BodyMissing where nobody could see a sign in the text."""
+        if not any(sign.isprintable() and not sign.isspace() for sign in self.body_md):
+            raise BodyMissing(
+                "The text is empty.",
+                hint="Write it, and press Send again: nothing was sent or acknowledged.",
+                data={"parameter": "body_md"},
+            )
 
 
 def read_fields(request: PageRequest, *, draft: str) -> MailFields:
@@ -83,8 +96,8 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailForm:
-    """`action` takes the form. `known` and `groups` are to choose from. `is_kept`: the fields hold what was sent once,
-    and no older draft replaces it.
+    """`action` takes the form. `known` and `groups` are to choose from. `faulty` is the field for which the form was
+    refused. `is_kept`: the fields hold what was sent once, and no older draft replaces it.
     """
 
     action: str
@@ -96,5 +109,6 @@ class MailForm:
     answered: Answered | None = None
     reached: Reached | None = None
     refused: AgentMailError | None = None
+    faulty: str = ""
     has_preview: bool = False
     is_kept: bool = False

@@ -24,7 +24,8 @@ def inbox_rows(entries: Sequence[InboxEntry]) -> list[MailRow]:
 
 
 def _states(entry: InboxEntry) -> list[str]:
-    told = ((entry.expired_ts, "expired"), (entry.withdrawn_ts, "withdrawn"), (entry.ack_ts, "acknowledged"))
+    left = "superseded" if entry.superseded_by is not None else "withdrawn"
+    told = ((entry.expired_ts, "expired"), (entry.withdrawn_ts, left), (entry.ack_ts, "acknowledged"))
     return [word for ts, word in told if ts is not None]
 
 

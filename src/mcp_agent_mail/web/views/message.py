@@ -83,13 +83,17 @@ def attachment_view(slug: str, one: Attachment) -> AttachmentView:
     )
 
 
-def copy_views(status: MessageStatus, seen_from: ProjectId) -> list[CopyView]:
-    """In the order addressed; agents of other projects with their address."""
+def copy_views(status: MessageStatus, seen_from: ProjectId, standing: Standing = GOOD) -> list[CopyView]:
+    """In the order addressed; agents of other projects with their address. A copy that a later message replaced is
+    called so, unless the whole message was withdrawn besides.
+    """
+    is_replaced = standing.superseded_by is not None and standing.withdrawn_ts is None
+    words = {LadderStep.WITHDRAWN.value: "superseded"} if is_replaced else {}
     return [
         CopyView(
             name=shown_name(copy.name, copy.project_id, copy.project_slug, seen_from),
             kind=str(copy.kind),
-            status=copy.progress.status,
+            status=words.get(copy.progress.status, copy.progress.status),
             steps=[(step.value, copy.progress.in_order.get(step)) for step in LADDER],
         )
         for copy in status.copies
@@ -146,7 +150,7 @@ def whole_message(
         is_system=message.is_system,
         standing=standing,
         attachments=[attachment_view(message.project_slug, one) for one in message.attachments],
-        copies=copy_views(status, message.project_id),
+        copies=copy_views(status, message.project_id, standing),
         copies_total=status.total,
         commit=commit,
         newer=newer,

@@ -146,10 +146,12 @@ def _chart(
     values = [one.value for one in points if one.value is not None]
     most = max(values, default=0.0)
     newest = value_of(last) if last else None
+    kept = [one for _, some in steps for one in some]
+    each = [value for one in kept if (value := value_of([one])) is not None]
     return FigureLine(
         title=title,
         last="-" if newest is None else written(newest),
-        most=written(most),
+        most=written(max(each, default=0.0)),
         top=max(most, _KEPT_TOP),
         tone=tone,
         points=points,

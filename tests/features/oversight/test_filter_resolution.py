@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.domain.projects import UnknownProject
+from mcp_agent_mail.features.oversight.filter_resolution import (
+    agents_named,
+    meant_project,
+    numbered_project,
+    unknown_agents,
+)
+from tests.seeded_store import SeededStore, open_seeded_store
+
+
+@pytest.fixture
+async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
+    async with open_seeded_store(tmp_path) as opened:
+        yield opened
+
+
+async def test_a_project_is_found_by_slug_path_number_and_name(seeded: SeededStore) -> None:
+    home = await seeded.store.read(lambda view: view.projects.find(seeded.blue.project_id))
+    assert home is not None
+
+    for called in (home.slug, home.human_key, str(home.id), home.name, home.name.upper()):
+        found = await seeded.store.read(partial(meant_project, key=called))
+        assert found == home, called
+    with pytest.raises(UnknownProject):
+        await seeded.store.read(lambda view: meant_project(view, "nothing"))
+    assert await seeded.store.read(lambda view: numbered_project(view, str(home.id))) == home
+
+
+async def test_agents_are_found_by_name_and_others_are_said_to_be_none(seeded: SeededStore) -> None:
+    found = await seeded.store.read(lambda view: agents_named(view, "bluelake"))
+    unknown = await seeded.store.read(lambda view: unknown_agents(view, ["BlueLake", "Nobody"]))
+
+    assert seeded.blue.id in found
+    assert unknown.startswith("There is no agent Nobody.")
+    assert "agent BlueLake" not in unknown
