@@ -17,7 +17,7 @@ from mcp_agent_mail.domain.messages import Importance, Message, NewMessage, NewR
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.sharing.folder import BundleExport, export_bundle
 from mcp_agent_mail.features.sharing.results import SharedPreset
-from mcp_agent_mail.features.sharing.service import ShareWish, SharingService
+from mcp_agent_mail.features.sharing.service import ShareRequest, SharingService
 from mcp_agent_mail.features.sharing.signatures import read_private_key, signature_of
 from mcp_agent_mail.store.transaction import open_view
 from mcp_agent_mail.web.bundle.pages import BundlePages
@@ -99,9 +99,9 @@ class GivenMail:
         key: Path | None = None,
     ) -> BundleExport:
         """Of `app` where no project is named."""
-        wish = ShareWish(project_keys=projects or (self.app.human_key,), threads=threads, preset=preset)
+        request = ShareRequest(project_keys=projects or (self.app.human_key,), threads=threads, preset=preset)
         with self.service() as service:
-            pages = BundlePages(service, service.collect(wish), progress=_silent)
+            pages = BundlePages(service, service.collect(request), progress=_silent)
             return export_bundle(
                 target,
                 pages.files(),

@@ -51,7 +51,7 @@ class OperatorsFilter(PermissionDenied):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MailTerms:
+class WrittenFilter:
     """`words` are for the search. `strange` are those of them that look like filters, and are none. `begin_ts` and
     `end_ts` are between which times it was sent, the first one in.
     """
@@ -85,7 +85,7 @@ class MailTerms:
         return f"{which} {they_are}, and looked for as words. Filters are {known}."
 
 
-def read_terms(text: str, now: Micros) -> MailTerms:
+def read_filter(text: str, now: Micros) -> WrittenFilter:
     """`now` is what `7d` counts back from. Raises UnfitFilter."""
     if len(text) > MAX_FILTER:
         raise UnfitFilter(f"The filter has {len(text)} characters.", hint=f"At most {MAX_FILTER} are taken.")
@@ -109,7 +109,7 @@ def read_terms(text: str, now: Micros) -> MailTerms:
     for name in ("is", "needs"):
         if name in given and given[name].lower() != FILTERS[name].partition(":")[2]:
             raise UnfitFilter(f"{name}:{given[name]:.50} is no filter.", hint=f"Write {FILTERS[name]}.")
-    return MailTerms(
+    return WrittenFilter(
         sender=given.get("from"),
         recipient=given.get("to"),
         project=given.get("project"),

@@ -14,7 +14,7 @@ from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.messages import Importance, RecipientKind
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.oversight import mail_search
-from mcp_agent_mail.features.oversight.mail_search import OversightSearch, SearchWish
+from mcp_agent_mail.features.oversight.mail_search import HitsRequest, OversightSearch
 from tests.seeded_store import SeededStore, open_seeded_store
 
 OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.STRICT)
@@ -44,8 +44,8 @@ async def write(seeded: SeededStore, sender: Agent, *to: Agent, is_private: bool
     return message.id
 
 
-async def found(seeded: SeededStore, caller: Caller, words: str = "parser", **wish: Any) -> set[MessageId]:
-    answer = await OversightSearch(seeded.store).find(caller, SearchWish(words=words, **{"limit": 9, **wish}))
+async def found(seeded: SeededStore, caller: Caller, words: str = "parser", **request: Any) -> set[MessageId]:
+    answer = await OversightSearch(seeded.store).find(caller, HitsRequest(words=words, **{"limit": 9, **request}))
     return {hit.id for hit in answer.hits}
 
 
@@ -83,14 +83,14 @@ async def test_mail_is_found_by_sender_importance_and_topic(seeded: SeededStore)
     urgent = await write(seeded, seeded.red, seeded.blue, importance=Importance.URGENT)
     other = await write(seeded, seeded.lib_blue, seeded.fox, topic="build")
 
-    for wish, expected in (
+    for request, expected in (
         ({"sender": "bluelake"}, {plain, other}),
         ({"sender": "bluelake", "project_key": "/code/lib"}, {other}),
         ({"sender": "Nobody"}, set()),
         ({"importance": Importance.URGENT}, {urgent}),
         ({"topic": "build"}, {other}),
     ):
-        assert await found(seeded, OPERATOR, **wish) == expected, wish
+        assert await found(seeded, OPERATOR, **request) == expected, request
 
 
 async def test_what_waits_for_the_person_is_found_by_the_operator_alone(seeded: SeededStore) -> None:
@@ -116,9 +116,9 @@ async def test_no_more_is_found_or_searched_than_the_bounds_and_that_is_told(
     newer = {await write(seeded, seeded.fox, seeded.lib_blue) for _ in range(2)}
     search = OversightSearch(seeded.store)
 
-    one = await search.find(OPERATOR, SearchWish(words="parser", limit=1))
-    two = await search.find(OPERATOR, SearchWish(words="parser", limit=2))
-    nothing = await search.find(OPERATOR, SearchWish(words=" * ", limit=2))
+    one = await search.find(OPERATOR, HitsRequest(words="parser", limit=1))
+    two = await search.find(OPERATOR, HitsRequest(words="parser", limit=2))
+    nothing = await search.find(OPERATOR, HitsRequest(words=" * ", limit=2))
 
     assert (len(one.hits), one.has_more) == (1, True)
     assert ({hit.id for hit in two.hits}, two.has_more) == (newer, False)

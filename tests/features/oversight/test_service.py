@@ -14,7 +14,7 @@ from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.oversight.needs import NeedCounts
-from mcp_agent_mail.features.oversight.service import MailWish, OversightMail, OversightService
+from mcp_agent_mail.features.oversight.service import MailPageRequest, OversightMail, OversightService
 from tests.seeded_store import SeededStore, open_seeded_store
 
 OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.STRICT)
@@ -70,12 +70,12 @@ async def test_anybody_may_see_open_mail_where_reading_needs_no_proof(
     one = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]))
     two = await post(seeded, seeded.fox, *seeded.addressed([seeded.lib_blue]))
 
-    found = await service.mail(ANYBODY, MailWish(limit=9))
+    found = await service.mail(ANYBODY, MailPageRequest(limit=9))
 
     assert ids(found) == [two, one]
     assert {project.slug: project.name for project in found.projects.values()} == {"code-app": "app", "code-lib": "lib"}
     with pytest.raises(AgentMailError):
-        await service.mail(NOBODY, MailWish(limit=9))
+        await service.mail(NOBODY, MailPageRequest(limit=9))
 
 
 async def test_only_the_operator_sees_who_got_blind_and_held_copies_and_private_mail(
@@ -86,8 +86,8 @@ async def test_only_the_operator_sees_who_got_blind_and_held_copies_and_private_
     mixed = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]), *blind, held)
     private = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]), is_private=True)
 
-    others = await service.mail(ANYBODY, MailWish(limit=9))
-    operators = await service.mail(OPERATOR, MailWish(limit=9))
+    others = await service.mail(ANYBODY, MailPageRequest(limit=9))
+    operators = await service.mail(OPERATOR, MailPageRequest(limit=9))
 
     assert (ids(others), names(others, mixed)) == ([mixed], ["RedStone"])
     assert ids(operators) == [private, mixed]
@@ -97,8 +97,8 @@ async def test_only_the_operator_sees_who_got_blind_and_held_copies_and_private_
 async def test_what_the_person_did_is_told_the_operator_alone(seeded: SeededStore, service: OversightService) -> None:
     one = await post(seeded, seeded.blue, *seeded.addressed([await human_of(seeded)]))
 
-    assert (await service.mail(OPERATOR, MailWish(limit=9))).person == {one: (None, None)}
-    assert (await service.mail(ANYBODY, MailWish(limit=9))).person == {}
+    assert (await service.mail(OPERATOR, MailPageRequest(limit=9))).person == {one: (None, None)}
+    assert (await service.mail(ANYBODY, MailPageRequest(limit=9))).person == {}
 
 
 async def test_why_mail_came_to_the_person_is_told_the_operator_alone(
@@ -119,9 +119,9 @@ async def test_why_mail_came_to_the_person_is_told_the_operator_alone(
         answer: (RecipientKind.TO, True),
     }
 
-    assert (await service.mail(OPERATOR, MailWish(limit=9))).reasons == expected
+    assert (await service.mail(OPERATOR, MailPageRequest(limit=9))).reasons == expected
     assert await service.reasons(OPERATOR, [asked, *expected]) == expected
-    assert (await service.mail(ANYBODY, MailWish(limit=9))).reasons == {}
+    assert (await service.mail(ANYBODY, MailPageRequest(limit=9))).reasons == {}
     with pytest.raises(PermissionDenied):
         await service.reasons(ANYBODY, [plain])
 
@@ -130,9 +130,9 @@ async def test_an_agent_sees_its_own_project(seeded: SeededStore, service: Overs
     one = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]))
     await post(seeded, seeded.fox, *seeded.addressed([seeded.lib_blue]))
 
-    assert ids(await service.mail(as_agent(seeded.red), MailWish(limit=9))) == [one]
-    assert ids(await service.mail(as_agent(seeded.red), MailWish(limit=9, project_key="code-lib"))) == []
-    assert ids(await service.mail(as_agent(seeded.red), MailWish(limit=9, sender="QuietFox"))) == []
+    assert ids(await service.mail(as_agent(seeded.red), MailPageRequest(limit=9))) == [one]
+    assert ids(await service.mail(as_agent(seeded.red), MailPageRequest(limit=9, project_key="code-lib"))) == []
+    assert ids(await service.mail(as_agent(seeded.red), MailPageRequest(limit=9, sender="QuietFox"))) == []
 
 
 async def test_mail_is_asked_for_by_sender_project_and_what_the_server_told(
@@ -142,14 +142,14 @@ async def test_mail_is_asked_for_by_sender_project_and_what_the_server_told(
     two = await post(seeded, seeded.lib_blue, *seeded.addressed([seeded.fox]))
     told = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]), is_system=True)
 
-    for wish, expected in (
-        (MailWish(limit=9, sender="bluelake"), [two, one]),
-        (MailWish(limit=9, sender="bluelake", project_key="/code/lib"), [two]),
-        (MailWish(limit=9, sender="Nobody"), []),
-        (MailWish(limit=9, is_system=True), [told]),
-        (MailWish(limit=9, before=two), [one]),
+    for request, expected in (
+        (MailPageRequest(limit=9, sender="bluelake"), [two, one]),
+        (MailPageRequest(limit=9, sender="bluelake", project_key="/code/lib"), [two]),
+        (MailPageRequest(limit=9, sender="Nobody"), []),
+        (MailPageRequest(limit=9, is_system=True), [told]),
+        (MailPageRequest(limit=9, before=two), [one]),
     ):
-        assert ids(await service.mail(ANYBODY, wish)) == expected, wish
+        assert ids(await service.mail(ANYBODY, request)) == expected, request
 
 
 async def test_what_needs_a_person_is_counted_and_listed_for_the_operator(
@@ -171,7 +171,7 @@ async def test_what_waits_for_a_person_is_nobody_elses_to_see(seeded: SeededStor
         with pytest.raises(PermissionDenied):
             await service.needs(caller)
         with pytest.raises(PermissionDenied):
-            await service.to_person(caller, MailWish(limit=9))
+            await service.to_person(caller, MailPageRequest(limit=9))
 
 
 async def test_a_person_is_written_to_by_whom_and_what_is_read_is_not_unread(
@@ -181,9 +181,9 @@ async def test_a_person_is_written_to_by_whom_and_what_is_read_is_not_unread(
     asks = await post(seeded, seeded.blue, *seeded.addressed([human]), ack_required=True)
     tells = await post(seeded, seeded.blue, *seeded.addressed([human]))
 
-    unread = (await service.to_person(OPERATOR, MailWish(limit=9))).mail
-    owed = (await service.to_person(OPERATOR, MailWish(limit=9), owes_ack=True)).mail
-    older = (await service.to_person(OPERATOR, MailWish(limit=9, before=tells))).mail
+    unread = (await service.to_person(OPERATOR, MailPageRequest(limit=9))).mail
+    owed = (await service.to_person(OPERATOR, MailPageRequest(limit=9), owes_ack=True)).mail
+    older = (await service.to_person(OPERATOR, MailPageRequest(limit=9, before=tells))).mail
 
     assert [one.head.id for one in unread] == [tells, asks]
     assert [one.head.id for one in owed] == [one.head.id for one in older] == [asks]

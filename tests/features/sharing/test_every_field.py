@@ -12,7 +12,7 @@ from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient,
 from mcp_agent_mail.features.sharing import service as sharing
 from mcp_agent_mail.features.sharing.redaction import REDACTED
 from mcp_agent_mail.features.sharing.results import SharedAttachment, SharedContent, SharedMail
-from mcp_agent_mail.features.sharing.service import NothingToShare, ShareWish
+from mcp_agent_mail.features.sharing.service import NothingToShare, ShareRequest
 from tests.given_mail import GivenMail, all_text
 
 KEYS = {
@@ -37,7 +37,7 @@ def _agent(given: GivenMail, name: str) -> NewAgent:
 
 def _collected(given: GivenMail, *threads: str, project: str | None = None) -> SharedMail:
     with given.service() as service:
-        return service.collect(ShareWish(project_keys=[project or given.app.human_key], threads=threads))
+        return service.collect(ShareRequest(project_keys=[project or given.app.human_key], threads=threads))
 
 
 def _subjects(mail: SharedMail) -> list[str]:
@@ -147,8 +147,11 @@ def test_what_is_answered_is_named_only_where_it_is_given_too(given: GivenMail) 
     recipient = NewRecipient(agent=given.red, project=given.app, kind=RecipientKind.TO)
     given.harness.tx.messages.add(answer, [recipient], given.harness.clock())
 
-    wishes: list[tuple[str, ...]] = [(), ("T-2",)]
-    told = [[(one.subject, one.reply_to) for one in _collected(given, *wish).projects[0].messages] for wish in wishes]
+    requests: list[tuple[str, ...]] = [(), ("T-2",)]
+    told = [
+        [(one.subject, one.reply_to) for one in _collected(given, *request).projects[0].messages]
+        for request in requests
+    ]
 
     assert told == [[("Root", None), ("Answer", root.id)], [("Answer", None)]]
 
@@ -156,7 +159,7 @@ def test_what_is_answered_is_named_only_where_it_is_given_too(given: GivenMail) 
 def _content_of(given: GivenMail, content: bytes, media_type: str) -> SharedContent:
     given.send([given.red], attachments=[given.attachment(content, "file", media_type)])
     with given.service() as service:
-        (message,) = service.collect(ShareWish(project_keys=[given.app.human_key])).projects[0].messages
+        (message,) = service.collect(ShareRequest(project_keys=[given.app.human_key])).projects[0].messages
         return service.content(message.attachments[0])
 
 

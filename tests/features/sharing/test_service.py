@@ -7,14 +7,14 @@ import pytest
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.sharing import service as sharing
 from mcp_agent_mail.features.sharing.results import SharedMail
-from mcp_agent_mail.features.sharing.service import NothingToShare, ShareWish, TooMuchToShare
+from mcp_agent_mail.features.sharing.service import NothingToShare, ShareRequest, TooMuchToShare
 from tests.given_mail import GivenMail, all_text, human_of
 from tests.image_samples import corner_lit, encoded
 
 
 def _collected(given: GivenMail, *threads: str) -> SharedMail:
     with given.service() as service:
-        return service.collect(ShareWish(project_keys=[given.app.human_key], threads=threads))
+        return service.collect(ShareRequest(project_keys=[given.app.human_key], threads=threads))
 
 
 def _subjects(mail: SharedMail) -> list[str]:
@@ -77,7 +77,7 @@ def test_two_projects_of_one_name_have_folders_of_their_own(given: GivenMail) ->
     given.send([given.red])
     with given.service() as service:
         keys = [one.human_key for one in (given.app, other, search)]
-        mail = service.collect(ShareWish(project_keys=keys))
+        mail = service.collect(ShareRequest(project_keys=keys))
 
     assert [project.slug for project in mail.projects] == ["app", "app-2", "search-2"]
 
@@ -110,7 +110,7 @@ def test_images_and_text_are_given_and_what_may_hide_secrets_is_named(given: Giv
     ]
     given.send([given.red], attachments=carried)
     with given.service() as service:
-        (message,) = service.collect(ShareWish(project_keys=[given.app.human_key])).projects[0].messages
+        (message,) = service.collect(ShareRequest(project_keys=[given.app.human_key])).projects[0].messages
         found = [service.content(one) for one in message.attachments]
 
     assert [(one.extension, one.is_image, bool(one.why_left)) for one in found] == [

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from mcp_agent_mail.features.sharing.service import ShareWish
+from mcp_agent_mail.features.sharing.service import ShareRequest
 from mcp_agent_mail.web.bundle.index import (
     ENDED,
     LONGEST_WORD,
@@ -80,7 +80,7 @@ def test_one_word_that_is_nearly_everywhere_has_a_list_of_its_own(given: GivenMa
     given.send([given.red], subject="all")
     index = SearchIndex()
     with given.service() as service:
-        message = service.collect(ShareWish(project_keys=[given.app.human_key])).projects[0].messages[0]
+        message = service.collect(ShareRequest(project_keys=[given.app.human_key])).projects[0].messages[0]
     for _ in range(MOST_SHARD_BYTES // 2):
         index.add(message, "app", "")
 

@@ -13,7 +13,7 @@ from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.features.oversight.activity import OversightActivity, SeenActivity, SeenLease
-from mcp_agent_mail.web.views.activity import held_rows, worker_rows
+from mcp_agent_mail.web.views.activity import reserved_rows, worker_rows
 from tests.domain.leases_made import AT, make_lease
 from tests.seeded_store import open_seeded_store
 from tests.store.grants import grant
@@ -29,7 +29,7 @@ PROJECT = Project(id=ProjectId(1), slug="code-app", human_key="/code/app", creat
 def held_for(seconds: int) -> Sequence[str]:
     lease = make_lease(expires_ts=Micros(AT + seconds * SECOND))
     seen = SeenLease(lease=lease, project=PROJECT)
-    return [row.left for row in held_rows(replace(EMPTY, leases=(seen,)))]
+    return [row.left for row in reserved_rows(replace(EMPTY, leases=(seen,)))]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_how_long_a_reservation_lasts_yet_is_told_as_people_read_it(seconds: int
 
 
 def test_where_nothing_goes_on_there_are_no_rows() -> None:
-    assert (worker_rows(EMPTY), held_rows(EMPTY)) == ([], [])
+    assert (worker_rows(EMPTY), reserved_rows(EMPTY)) == ([], [])
 
 
 async def test_a_row_says_what_an_agent_called_last_and_whether_it_failed(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ async def test_a_row_says_who_holds_what_and_from_which_project(tmp_path: Path) 
         await grant(seeded, seeded.blue, "src/**", ttl_s=240)
         await grant(seeded, seeded.fox, "docs/**", exclusive=False, ttl_s=7_200)
 
-        rows = held_rows(await OversightActivity(seeded.store, Usage(clock=seeded.clock)).look(OPERATOR))
+        rows = reserved_rows(await OversightActivity(seeded.store, Usage(clock=seeded.clock)).look(OPERATOR))
 
     assert [(row.holder, row.project, row.project_name, row.pattern, row.is_exclusive, row.left) for row in rows] == [
         ("QuietFox", "code-lib", "lib", "docs/**", False, "2h 0m"),

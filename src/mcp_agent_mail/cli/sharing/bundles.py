@@ -18,7 +18,7 @@ from mcp_agent_mail.features.projects.lookup import looking_at_disk
 from mcp_agent_mail.features.sharing.folder import export_bundle
 from mcp_agent_mail.features.sharing.manifest import SIGNATURE
 from mcp_agent_mail.features.sharing.results import SharedPreset
-from mcp_agent_mail.features.sharing.service import ShareWish, SharingService
+from mcp_agent_mail.features.sharing.service import ShareRequest, SharingService
 from mcp_agent_mail.features.sharing.signatures import (
     MOST_SIGNATURE_BYTES,
     read_private_key,
@@ -49,14 +49,16 @@ def export_here(
     """Bring the bundle at `target` up to date with the store, or make it."""
     sign = None if key is None else partial(signature_of, key=read_private_key(key))
     contents = Contents(AttachmentFiles(context.storage_root / ATTACHMENTS_FOLDER))
-    wish = ShareWish(project_keys=[absolute_key(one, "--project") for one in projects], threads=threads, preset=preset)
+    request = ShareRequest(
+        project_keys=[absolute_key(one, "--project") for one in projects], threads=threads, preset=preset
+    )
     with (
         told_without_room(context.settings, target),
         open_view(context.settings.database_path) as view,
         looking_at_disk(),
     ):
         service = SharingService(view, contents)
-        mail = service.collect(wish)
+        mail = service.collect(request)
         pages = BundlePages(service, mail, progress=progress)
         made = export_bundle(target, pages.files(), preset=preset, storage_root=context.storage_root, sign=sign)
     return {

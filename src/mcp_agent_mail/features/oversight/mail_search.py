@@ -25,7 +25,7 @@ MOST_PROJECTS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchWish:
+class HitsRequest:
     """At most `limit` messages, less the first `skip` of them. `is_unread` and `needs_ack` are of mail to `Human`, and
     so for the operator: others have no such mail.
     """
@@ -83,14 +83,16 @@ class OversightSearch:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def find(self, caller: Caller, wish: SearchWish) -> FoundHits:
+    async def find(self, caller: Caller, request: HitsRequest) -> FoundHits:
         """At most `limit` messages that the caller may read, most relevant first. Raises UnknownProject."""
         require_reader(caller, READING_MAIL)
-        searched = await self._store.read(lambda view: _resolve(view, caller, wish))
-        query = read_query(wish.words)
+        searched = await self._store.read(lambda view: _resolve(view, caller, request))
+        query = read_query(request.words)
         seen = {one.id: one for one in searched.projects}
-        hits = [] if query is None or not searched.projects else await self._hits(caller, query, searched, wish.limit)
-        shown = hits[wish.skip : wish.limit]
+        hits = (
+            [] if query is None or not searched.projects else await self._hits(caller, query, searched, request.limit)
+        )
+        shown = hits[request.skip : request.limit]
         beside = await self._store.read(lambda view: _beside(view, caller, [one.id for one in shown]))
         return FoundHits(
             hits=shown,
@@ -101,7 +103,7 @@ class OversightSearch:
             phrases=() if query is None else query.phrases,
             project_count=len(seen),
             has_more_projects=searched.has_more,
-            has_more=len(hits) > wish.limit,
+            has_more=len(hits) > request.limit,
             is_asked=query is not None,
             is_literal=query is not None and query.is_literal,
         )
@@ -117,21 +119,21 @@ class OversightSearch:
         return await search(self._store, query, reader, searched.filters, order=Order.RELEVANCE, limit=limit + 1)
 
 
-def _resolve(view: View, caller: Caller, wish: SearchWish) -> _Searched:
-    projects, has_more = _projects(view, caller, wish.project_key)
+def _resolve(view: View, caller: Caller, request: HitsRequest) -> _Searched:
+    projects, has_more = _projects(view, caller, request.project_key)
     return _Searched(
         projects=projects,
         has_more=has_more,
         filters=Filters(
-            importance=wish.importance,
-            topic=wish.topic,
-            senders=None if wish.sender is None else tuple(agents_named(view, wish.sender)),
-            recipients=None if wish.recipient is None else tuple(agents_named(view, wish.recipient)),
+            importance=request.importance,
+            topic=request.topic,
+            senders=None if request.sender is None else tuple(agents_named(view, request.sender)),
+            recipients=None if request.recipient is None else tuple(agents_named(view, request.recipient)),
             with_blind=caller.is_operator,
-            thread_id=wish.thread_id,
-            begin_ts=wish.begin_ts,
-            end_ts=wish.end_ts,
-            among=_persons(view, caller, wish) if wish.is_unread or wish.needs_ack else None,
+            thread_id=request.thread_id,
+            begin_ts=request.begin_ts,
+            end_ts=request.end_ts,
+            among=_persons(view, caller, request) if request.is_unread or request.needs_ack else None,
         ),
     )
 
@@ -158,12 +160,12 @@ def _projects(view: View, caller: Caller, project_key: str | None) -> tuple[list
     return [one for one in found if one is not None][:MOST_PROJECTS], len(found) > MOST_PROJECTS
 
 
-def _persons(view: View, caller: Caller, wish: SearchWish) -> tuple[MessageId, ...]:
+def _persons(view: View, caller: Caller, request: HitsRequest) -> tuple[MessageId, ...]:
     """The newest mail to `Human` that is unread, or owes an acknowledgement, or both."""
     if not caller.is_operator:
         return ()
     below = MessageId(MOST_NUMBER)
-    owed = view.all_mail.owed_by_person(FEW, below) if wish.needs_ack else []
-    found = view.all_mail.unread_by_person(FEW, below) if wish.is_unread else owed
-    kept = {one.head.id for one in owed} if wish.needs_ack else {one.head.id for one in found}
+    owed = view.all_mail.owed_by_person(FEW, below) if request.needs_ack else []
+    found = view.all_mail.unread_by_person(FEW, below) if request.is_unread else owed
+    kept = {one.head.id for one in owed} if request.needs_ack else {one.head.id for one in found}
     return tuple(one.head.id for one in found if one.head.id in kept)

@@ -39,7 +39,7 @@ _LOOKED_AT = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MailWish:
+class MailPageRequest:
     """Which mail, newest first: below the message `before`. `project_key` is whatever people call it; `sender` and
     `recipient` are names. `begin_ts` and `end_ts` are between which times it was sent, the first one in.
     """
@@ -115,7 +115,7 @@ class OversightService:
         self._store = store
         self._late_after = Micros(late_after_s * SECOND)
 
-    async def mail(self, caller: Caller, wish: MailWish) -> OversightMail:
+    async def mail(self, caller: Caller, request: MailPageRequest) -> OversightMail:
         """A page of delivered mail. The operator sees blind copies and private mail; an agent what its project, and
         those linked to it, may read.
         """
@@ -123,17 +123,17 @@ class OversightService:
 
         def look(view: View) -> OversightMail:
             query = MailQuery(
-                limit=wish.limit,
-                before=None if wish.before is None else MessageId(wish.before),
-                projects=scope_of(view, caller, wish.project_key),
-                senders=None if wish.sender is None else agents_named(view, wish.sender),
-                recipients=None if wish.recipient is None else agents_named(view, wish.recipient),
-                thread_id=wish.thread_id,
-                begin_ts=wish.begin_ts,
-                end_ts=wish.end_ts,
-                importance=wish.importance,
-                topic=wish.topic,
-                is_system=wish.is_system,
+                limit=request.limit,
+                before=None if request.before is None else MessageId(request.before),
+                projects=scope_of(view, caller, request.project_key),
+                senders=None if request.sender is None else agents_named(view, request.sender),
+                recipients=None if request.recipient is None else agents_named(view, request.recipient),
+                thread_id=request.thread_id,
+                begin_ts=request.begin_ts,
+                end_ts=request.end_ts,
+                importance=request.importance,
+                topic=request.topic,
+                is_system=request.is_system,
                 with_closed=caller.is_operator,
             )
             found = view.all_mail.page(query)
@@ -151,21 +151,21 @@ class OversightService:
 
         return await self._store.read(look)
 
-    async def to_person(self, caller: Caller, wish: MailWish, *, owes_ack: bool = False) -> HumanSlice:
+    async def to_person(self, caller: Caller, request: MailPageRequest, *, owes_ack: bool = False) -> HumanSlice:
         """Mail to `Human` that is unread, or whose acknowledgement is owed, newest first; for the operator. A page may
         be short, or empty, with more behind it.
         """
         require_operator(caller)
-        below = MessageId(MOST_NUMBER if wish.before is None else wish.before)
+        below = MessageId(MOST_NUMBER if request.before is None else request.before)
 
         def look(view: View) -> HumanSlice:
-            project = None if wish.project_key is None else meant_project(view, wish.project_key)
+            project = None if request.project_key is None else meant_project(view, request.project_key)
             walked = view.all_mail.owed_by_person if owes_ack else view.all_mail.unread_by_person
-            found = walked(wish.limit + 1, below)
-            shown = found[: wish.limit]
-            addressees = view.messages.addressees([one.head.id for one in shown]) if wish.recipient else {}
-            kept = [one for one in shown if _passes(one.head, addressees.get(one.head.id, ()), wish, project)]
-            return HumanSlice(mail=kept, next_before=shown[-1].head.id if len(found) > wish.limit else None)
+            found = walked(request.limit + 1, below)
+            shown = found[: request.limit]
+            addressees = view.messages.addressees([one.head.id for one in shown]) if request.recipient else {}
+            kept = [one for one in shown if _passes(one.head, addressees.get(one.head.id, ()), request, project)]
+            return HumanSlice(mail=kept, next_before=shown[-1].head.id if len(found) > request.limit else None)
 
         return await self._store.read(look)
 
@@ -261,25 +261,27 @@ def _root(view: View, project_id: ProjectId, thread_id: str) -> MessageHead | No
     return None if head is None or head.thread_id == thread_id else head
 
 
-def _passes(head: MessageHead, addressees: Sequence[Addressee], wish: MailWish, project: Project | None) -> bool:
+def _passes(
+    head: MessageHead, addressees: Sequence[Addressee], request: MailPageRequest, project: Project | None
+) -> bool:
     """By what a page of the person's own mail is filtered with, which is short by itself."""
-    root = None if wish.thread_id is None else root_of_thread(wish.thread_id)
+    root = None if request.thread_id is None else root_of_thread(request.thread_id)
     is_in_place = (project is None or head.project_id == project.id) and (
-        wish.thread_id is None or head.thread_id == wish.thread_id or head.id == root
+        request.thread_id is None or head.thread_id == request.thread_id or head.id == root
     )
-    is_in_time = (wish.begin_ts is None or head.created_ts >= wish.begin_ts) and (
-        wish.end_ts is None or head.created_ts < wish.end_ts
+    is_in_time = (request.begin_ts is None or head.created_ts >= request.begin_ts) and (
+        request.end_ts is None or head.created_ts < request.end_ts
     )
-    return is_in_place and is_in_time and _is_such(head, addressees, wish)
+    return is_in_place and is_in_time and _is_such(head, addressees, request)
 
 
-def _is_such(head: MessageHead, addressees: Sequence[Addressee], wish: MailWish) -> bool:
-    to = wish.recipient
+def _is_such(head: MessageHead, addressees: Sequence[Addressee], request: MailPageRequest) -> bool:
+    to = request.recipient
     return (
-        (wish.sender is None or head.sender_name.casefold() == wish.sender.casefold())
+        (request.sender is None or head.sender_name.casefold() == request.sender.casefold())
         and (to is None or any(one.name.casefold() == to.casefold() for one in addressees))
-        and (wish.importance is None or head.importance == wish.importance)
-        and (wish.topic is None or topic_key(head.topic or "") == topic_key(wish.topic))
+        and (request.importance is None or head.importance == request.importance)
+        and (request.topic is None or topic_key(head.topic or "") == topic_key(request.topic))
     )
 
 

@@ -56,7 +56,7 @@ class NothingToShare(NotFound):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShareWish:
+class ShareRequest:
     """Projects by path or slug; of their mail that of these threads, or all without any."""
 
     project_keys: Sequence[str]
@@ -82,28 +82,28 @@ class SharingService:
         self._contents = contents
         self.redactor = self._redactor({})
 
-    def collect(self, wish: ShareWish) -> SharedMail:
+    def collect(self, request: ShareRequest) -> SharedMail:
         """What is given away, without bodies and contents. Raises UnknownProject, TooMuchToShare, NothingToShare."""
-        if len(wish.project_keys) > MOST_PROJECTS:
+        if len(request.project_keys) > MOST_PROJECTS:
             raise TooMuchToShare(
-                f"{len(wish.project_keys)} projects are more than the {MOST_PROJECTS} of one bundle.",
+                f"{len(request.project_keys)} projects are more than the {MOST_PROJECTS} of one bundle.",
                 hint="Make several bundles.",
             )
-        projects = {one.id: one for one in (require_project(self._view, key) for key in wish.project_keys)}
+        projects = {one.id: one for one in (require_project(self._view, key) for key in request.project_keys)}
         slugs = _own_slugs(projects.values())
         self.redactor = self._redactor(projects)
         found = []
         room = MOST_MESSAGES
         for project in projects.values():
-            heads, addressees = self._shown(project, wish.threads, room)
+            heads, addressees = self._shown(project, request.threads, room)
             room -= len(heads)
             found.append(_Found(project, slugs[project.id], heads, addressees))
         if room == MOST_MESSAGES:
             raise NothingToShare(
-                f"{'These threads have' if wish.threads else 'There is'} no mail that may be given away.",
+                f"{'These threads have' if request.threads else 'There is'} no mail that may be given away.",
                 hint="Blind copies, held, withdrawn and private mail never are. See what there is: am mail inbox",
             )
-        return SharedMail(preset=wish.preset, projects=[self._shared(one, wish.preset) for one in found])
+        return SharedMail(preset=request.preset, projects=[self._shared(one, request.preset) for one in found])
 
     def written_body(self, message_id: MessageId) -> str:
         """The body of a message of `collect` as it was written. Not redacted: what of it is seen, and so what is a

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.domain.agents import AgentKind
 from mcp_agent_mail.domain.identity.readership import Readership, may_read
-from mcp_agent_mail.features.oversight.service import MailWish
+from mcp_agent_mail.features.oversight.service import MailPageRequest
 from mcp_agent_mail.web.addresses import HOME, project_url, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.page_numbers import page_number
@@ -61,10 +61,10 @@ async def agent(page: PageContext) -> PageAnswer:
         unread = one.unread_count if page.caller.is_operator else one.open_unread_count
     sent = MailList(rows=())
     if may_read_work:
-        wish = MailWish(
+        request = MailPageRequest(
             limit=SENT_SHOWN, project_key=found.slug, sender=one.name, is_system=one.kind is AgentKind.SYSTEM
         )
-        sent = MailList(rows=mail_rows(await page.services.pages.oversight.mail(page.caller, wish)))
+        sent = MailList(rows=mail_rows(await page.services.pages.oversight.mail(page.caller, request)))
     model = {
         "here": found.slug,
         "agent": agent_view(one, known.presence, unread=unread, leases=len(leases) if may_read_work else None),

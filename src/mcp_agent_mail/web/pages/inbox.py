@@ -11,14 +11,14 @@ from mcp_agent_mail.domain.projects import Project, UnknownProject
 from mcp_agent_mail.features.oversight.filter_resolution import AmbiguousProject
 from mcp_agent_mail.features.oversight.mail_search import FoundHits
 from mcp_agent_mail.features.oversight.needs import NeedsPlace
-from mcp_agent_mail.features.oversight.service import MailWish
+from mcp_agent_mail.features.oversight.service import MailPageRequest
 from mcp_agent_mail.web.addresses import HOME, with_query
 from mcp_agent_mail.web.context import PageContext
-from mcp_agent_mail.web.filters import MailTerms, OperatorsFilter, UnfitFilter, read_terms
+from mcp_agent_mail.web.filters import OperatorsFilter, UnfitFilter, WrittenFilter, read_filter
 from mcp_agent_mail.web.pages.contacts import did
 from mcp_agent_mail.web.pages.message import open_message
 from mcp_agent_mail.web.pages.page_numbers import page_number
-from mcp_agent_mail.web.pages.search import MOST_PAGES, require_own, search_page, search_wish
+from mcp_agent_mail.web.pages.search import MOST_PAGES, hits_request, require_own, search_page
 from mcp_agent_mail.web.refusals import for_people, status_of
 from mcp_agent_mail.web.request import PageAnswer
 from mcp_agent_mail.web.views.found_mail import found_rows
@@ -51,10 +51,10 @@ async def inbox(page: PageContext) -> PageAnswer:
         raise UnfitFilter(f"There is no box {box!r:.50}.", hint=f"Choose one of {', '.join(BOXES)}.")
     if box == "needs":
         return await _needs(page)
-    terms = MailTerms()
+    typed = WrittenFilter()
     try:
-        terms = read_terms(written, page.now)
-        listed = await _listed(page, box, terms)
+        typed = read_filter(written, page.now)
+        listed = await _listed(page, box, typed)
     except (UnfitFilter, OperatorsFilter, UnknownProject, AmbiguousProject) as refused:
         listed = _Listed(refused=for_people(refused))
     found, project = listed.found, listed.project
@@ -70,7 +70,7 @@ async def inbox(page: PageContext) -> PageAnswer:
         "is_at_end": found is not None and found.has_more and more is None,
         "notes": listed.notes,
         "refused": listed.refused,
-        "of_project": project if terms == MailTerms(project=terms.project) else None,
+        "of_project": project if typed == WrittenFilter(project=typed.project) else None,
         **({"message": None} if opened is None else opened.model),
         "shut_href": _address(box, written, here),
     }
@@ -84,39 +84,39 @@ async def inbox(page: PageContext) -> PageAnswer:
     )
 
 
-async def _listed(page: PageContext, box: str, terms: MailTerms) -> _Listed:
+async def _listed(page: PageContext, box: str, typed: WrittenFilter) -> _Listed:
     oversight = page.services.pages.oversight
-    require_own(page, terms)
-    project = None if terms.project is None else await oversight.meant(terms.project)
-    names = [one for one in (terms.sender, terms.recipient) if one is not None]
+    require_own(page, typed)
+    project = None if typed.project is None else await oversight.meant(typed.project)
+    names = [one for one in (typed.sender, typed.recipient) if one is not None]
     unknown = await oversight.unknown_agents(names)
-    notes = [one for one in (terms.note, unknown) if one]
-    if terms.words:
+    notes = [one for one in (typed.note, unknown) if one]
+    if typed.words:
         number = search_page(page.request.asked("page"))
         system = SYSTEM if box == "log" else None
-        found = await page.services.pages.search.find(page.caller, search_wish(terms, number, project, system))
+        found = await page.services.pages.search.find(page.caller, hits_request(typed, number, project, system))
         more = {"page": number + 1} if found.has_more and number < MOST_PAGES else None
         return _Listed(rows=found_rows(found), more=more, project=project, found=found, notes=notes)
-    wish = MailWish(
+    request = MailPageRequest(
         limit=PAGE_SIZE,
         before=_before(page.request.asked("before")),
         project_key=None if project is None else project.slug,
-        sender=terms.sender,
-        recipient=terms.recipient,
-        thread_id=terms.thread_id,
-        importance=terms.importance,
-        topic=terms.topic,
-        begin_ts=terms.begin_ts,
-        end_ts=terms.end_ts,
+        sender=typed.sender,
+        recipient=typed.recipient,
+        thread_id=typed.thread_id,
+        importance=typed.importance,
+        topic=typed.topic,
+        begin_ts=typed.begin_ts,
+        end_ts=typed.end_ts,
         is_system=box == "log",
     )
-    if terms.is_of_person:
-        mine = await oversight.to_person(page.caller, wish, owes_ack=terms.needs_ack)
-        kept = [one for one in mine.mail if not (terms.is_unread and one.read_ts is not None)]
+    if typed.is_of_person:
+        mine = await oversight.to_person(page.caller, request, owes_ack=typed.needs_ack)
+        kept = [one for one in mine.mail if not (typed.is_unread and one.read_ts is not None)]
         reasons = await oversight.reasons(page.caller, [one.head.id for one in kept])
         rows = [person_row(one, reasons.get(one.head.id)) for one in kept]
         return _Listed(rows=rows, more=_below(mine.next_before), project=project, notes=notes)
-    mail = await oversight.mail(page.caller, wish)
+    mail = await oversight.mail(page.caller, request)
     return _Listed(rows=mail_rows(mail), more=_below(mail.next_before), project=project, notes=notes)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mcp_agent_mail.domain.identity.readership import Readership, may_read
-from mcp_agent_mail.features.oversight.service import MailWish
+from mcp_agent_mail.features.oversight.service import MailPageRequest
 from mcp_agent_mail.web.addresses import API, with_query
 from mcp_agent_mail.web.context import PageContext
-from mcp_agent_mail.web.filters import UnfitFilter, read_terms
+from mcp_agent_mail.web.filters import UnfitFilter, read_filter
 from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.request import PageAnswer
 from mcp_agent_mail.web.shapes import json_answer
@@ -23,26 +23,26 @@ async def unified_inbox(page: PageContext) -> PageAnswer:
     (`is:unread`, `needs:ack`); `box=log` is System's; `next` leads on.
     """
     written, box = page.request.asked("q"), page.request.asked("box", "mail")
-    terms = read_terms(written, page.now)
-    if terms.words or terms.is_unread or terms.needs_ack or box not in ("mail", "log"):
+    typed = read_filter(written, page.now)
+    if typed.words or typed.is_unread or typed.needs_ack or box not in ("mail", "log"):
         raise UnfitFilter(
             "That is not filtered here.",
             hint="Use from:, to:, project:, thread:, topic:, importance:, before: and after:; box=log.",
         )
-    wish = MailWish(
+    request = MailPageRequest(
         limit=PAGE_SIZE,
         before=page_number(page.request.asked("before")),
-        project_key=terms.project,
-        sender=terms.sender,
-        importance=terms.importance,
-        topic=terms.topic,
-        recipient=terms.recipient,
-        thread_id=terms.thread_id,
-        begin_ts=terms.begin_ts,
-        end_ts=terms.end_ts,
+        project_key=typed.project,
+        sender=typed.sender,
+        importance=typed.importance,
+        topic=typed.topic,
+        recipient=typed.recipient,
+        thread_id=typed.thread_id,
+        begin_ts=typed.begin_ts,
+        end_ts=typed.end_ts,
         is_system=box == "log",
     )
-    found = await page.services.pages.oversight.mail(page.caller, wish)
+    found = await page.services.pages.oversight.mail(page.caller, request)
     on = {"q": written, "box": page.request.asked("box"), "before": found.next_before}
     following = None if found.next_before is None else with_query(f"{API}/unified-inbox", on)
     return json_answer({"mail": mail_rows(found), "next": following})

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.domain.projects import Project, UnknownProject
 from mcp_agent_mail.features.oversight.filter_resolution import AmbiguousProject
-from mcp_agent_mail.features.oversight.mail_search import FoundHits, SearchWish
+from mcp_agent_mail.features.oversight.mail_search import FoundHits, HitsRequest
 from mcp_agent_mail.web.addresses import HOME, project_url, with_query
 from mcp_agent_mail.web.context import PageContext
-from mcp_agent_mail.web.filters import MailTerms, OperatorsFilter, UnfitFilter, read_terms
+from mcp_agent_mail.web.filters import OperatorsFilter, UnfitFilter, WrittenFilter, read_filter
 from mcp_agent_mail.web.refusals import for_people, status_of
 from mcp_agent_mail.web.request import PageAnswer, redirect
 from mcp_agent_mail.web.views.found_mail import hit_rows
@@ -36,46 +36,46 @@ async def _search(page: PageContext, project: Project | None) -> PageAnswer:
     number = search_page(page.request.asked("page"))
     found, refused, notes = None, None, list[str]()
     try:
-        terms = read_terms(written, page.now)
-        require_own(page, terms)
-        if not terms.words and written:
+        typed = read_filter(written, page.now)
+        require_own(page, typed)
+        if not typed.words and written:
             alone = written if project is None else f"{written} project:{project.slug}"
             return redirect(with_query(HOME, {"q": alone}))
-        if terms.words:
+        if typed.words:
             oversight = page.services.pages.oversight
             named = project
-            if named is None and terms.project is not None:
-                named = await oversight.meant(terms.project)
-            unknown = await oversight.unknown_agents([one for one in (terms.sender, terms.recipient) if one])
-            notes = [one for one in (terms.note, unknown) if one]
-            found = await page.services.pages.search.find(page.caller, search_wish(terms, number, named))
+            if named is None and typed.project is not None:
+                named = await oversight.meant(typed.project)
+            unknown = await oversight.unknown_agents([one for one in (typed.sender, typed.recipient) if one])
+            notes = [one for one in (typed.note, unknown) if one]
+            found = await page.services.pages.search.find(page.caller, hits_request(typed, number, named))
     except (UnfitFilter, OperatorsFilter, UnknownProject, AmbiguousProject) as error:
         refused = for_people(error)
     return await _shown(page, project, (written, here, number), found, refused, notes)
 
 
-def require_own(page: PageContext, terms: MailTerms) -> None:
+def require_own(page: PageContext, typed: WrittenFilter) -> None:
     """Raise OperatorsFilter where somebody else asks what the person has read or owes."""
-    if terms.is_of_person and not page.caller.is_operator:
+    if typed.is_of_person and not page.caller.is_operator:
         raise OperatorsFilter
 
 
-def search_wish(terms: MailTerms, number: int, project: Project | None, sender: str | None = None) -> SearchWish:
+def hits_request(typed: WrittenFilter, number: int, project: Project | None, sender: str | None = None) -> HitsRequest:
     """The page of this number. `sender` is whose mail is searched where the filter names nobody."""
-    return SearchWish(
-        words=terms.words,
+    return HitsRequest(
+        words=typed.words,
         limit=PAGE_SIZE * number,
         skip=PAGE_SIZE * (number - 1),
         project_key=None if project is None else project.slug,
-        sender=terms.sender or sender,
-        recipient=terms.recipient,
-        thread_id=terms.thread_id,
-        importance=terms.importance,
-        topic=terms.topic,
-        begin_ts=terms.begin_ts,
-        end_ts=terms.end_ts,
-        is_unread=terms.is_unread,
-        needs_ack=terms.needs_ack,
+        sender=typed.sender or sender,
+        recipient=typed.recipient,
+        thread_id=typed.thread_id,
+        importance=typed.importance,
+        topic=typed.topic,
+        begin_ts=typed.begin_ts,
+        end_ts=typed.end_ts,
+        is_unread=typed.is_unread,
+        needs_ack=typed.needs_ack,
     )
 
 

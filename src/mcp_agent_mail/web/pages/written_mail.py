@@ -39,7 +39,7 @@ class OtherTextSent(Conflict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Desk:
+class _LetterPage:
     """Where the person writes: the project in whose name, and what is answered."""
 
     page: PageContext
@@ -110,54 +110,54 @@ class _Desk:
 
 async def compose_page(page: PageContext) -> PageAnswer:
     """The empty form. `to` and `thread` of the query stand in it already."""
-    desk = await _desk(page)
+    letter = await _letter(page)
     to, thread_id = page.request.asked("to"), page.request.asked("thread")
-    draft = with_query(desk.action, {"to": to, "thread": thread_id})
-    return await desk.shown(_fresh(draft, to=to, thread_id=thread_id), is_kept=False)
+    draft = with_query(letter.action, {"to": to, "thread": thread_id})
+    return await letter.shown(_fresh(draft, to=to, thread_id=thread_id), is_kept=False)
 
 
 async def compose(page: PageContext) -> PageAnswer:
     """Send it to who is named; to a group, or everyone active, once the person has seen whom that reaches."""
-    desk = await _desk(page)
-    fields = read_fields(page.request, draft=own_path(page.request.field("draft"), desk.action))
+    letter = await _letter(page)
+    fields = read_fields(page.request, draft=own_path(page.request.field("draft"), letter.action))
 
     async def send() -> PageAnswer:
-        names = await desk.named(fields)
+        names = await letter.named(fields)
         if (fields.broadcast and not names) or names != fields.names:
-            reached = await _reached(desk, names)
+            reached = await _reached(letter, names)
             if fields.confirmed != reached.seal:
-                return await desk.shown(fields, reached=reached)
-        answer = await page.host.run_tool("send_message", _new(desk, fields, names))
+                return await letter.shown(fields, reached=reached)
+        answer = await page.host.run_tool("send_message", _new(letter, fields, names))
         if not answer["deliveries"]:
             raise _nobody()
-        return _done(desk, answer["deliveries"][0]["payload"]["id"])
+        return _done(letter, answer["deliveries"][0]["payload"]["id"])
 
-    return await desk.sent(fields, send)
+    return await letter.sent(fields, send)
 
 
 async def reply_page(page: PageContext) -> PageAnswer:
     """The form of an answer, beside what it answers."""
-    desk = await _answering_desk(page)
-    person = desk.answered.person if desk.answered else None
+    letter = await _answering_letter(page)
+    person = letter.answered.person if letter.answered else None
     owes = person is not None and person.asks_ack and person.ack_ts is None
-    return await desk.shown(_fresh(desk.action, importance="", acknowledge=owes), is_kept=False)
+    return await letter.shown(_fresh(letter.action, importance="", acknowledge=owes), is_kept=False)
 
 
 async def reply(page: PageContext) -> PageAnswer:
     """Send the answer: to the original's sender alone unless others are named."""
-    desk = await _answering_desk(page)
-    assert desk.answered is not None
-    answered = desk.answered
-    fields = read_fields(page.request, draft=desk.action)
+    letter = await _answering_letter(page)
+    assert letter.answered is not None
+    answered = letter.answered
+    fields = read_fields(page.request, draft=letter.action)
 
     async def send() -> PageAnswer:
-        names = await desk.named(fields)
+        names = await letter.named(fields)
         if names != fields.names:
-            reached = await _reached(desk, names)
+            reached = await _reached(letter, names)
             if fields.confirmed != reached.seal:
-                return await desk.shown(fields, reached=reached)
+                return await letter.shown(fields, reached=reached)
         arguments: JsonObject = {
-            "project_key": desk.project.human_key,
+            "project_key": letter.project.human_key,
             "message_id": answered.id,
             "sender_name": HUMAN,
             "body_md": fields.body_md,
@@ -168,9 +168,9 @@ async def reply(page: PageContext) -> PageAnswer:
             "idempotency_key": fields.idempotency_key,
         }
         answer = await page.host.run_tool("reply_message", _given(arguments))
-        return _done(desk, answer["id"])
+        return _done(letter, answer["id"])
 
-    return await desk.sent(fields, send)
+    return await letter.sent(fields, send)
 
 
 def _fresh(
@@ -190,13 +190,13 @@ def _fresh(
     )
 
 
-async def _desk(page: PageContext) -> _Desk:
+async def _letter(page: PageContext) -> _LetterPage:
     require_human(page)
     project = await page.services.pages.oversight.project(page.keys["project"])
-    return _Desk(page=page, project=project, action=compose_url(project.slug))
+    return _LetterPage(page=page, project=project, action=compose_url(project.slug))
 
 
-async def _answering_desk(page: PageContext) -> _Desk:
+async def _answering_letter(page: PageContext) -> _LetterPage:
     """The `Human` that the message came to answers it; that of the address where it came to none, or to that one."""
     require_human(page)
     number = message_number(page.keys["message"])
@@ -216,13 +216,13 @@ async def _answering_desk(page: PageContext) -> _Desk:
         thread_id=seen.message.thread_id or "",
         person=person,
     )
-    return _Desk(page=page, project=project, action=reply_url(here.slug, number), answered=answered)
+    return _LetterPage(page=page, project=project, action=reply_url(here.slug, number), answered=answered)
 
 
-def _new(desk: _Desk, fields: MailFields, names: Sequence[str]) -> JsonObject:
+def _new(letter: _LetterPage, fields: MailFields, names: Sequence[str]) -> JsonObject:
     return _given(
         {
-            "project_key": desk.project.human_key,
+            "project_key": letter.project.human_key,
             "sender_name": HUMAN,
             "to": list(names) or None,
             "subject": fields.subject,
@@ -240,17 +240,17 @@ def _given(arguments: JsonObject) -> JsonObject:
     return {name: value for name, value in arguments.items() if value is not None}
 
 
-async def _reached(desk: _Desk, names: Sequence[str]) -> Reached:
+async def _reached(letter: _LetterPage, names: Sequence[str]) -> Reached:
     """Counted as the send itself decides it. Raises NobodyReached."""
     request = SendRequest(
-        project_key=desk.project.human_key,
+        project_key=letter.project.human_key,
         sender_name=HUMAN,
         recipients=RecipientList(to=tuple(names)),
         subject=HUMAN,
         body_md="",
         broadcast=not names,
     )
-    draft = await desk.page.services.messaging.draft(desk.page.caller, request)
+    draft = await letter.page.services.messaging.draft(letter.page.caller, request)
     if not draft.chosen:
         raise _nobody()
     everyone = ",".join(str(one) for one in sorted(one.agent.id for one in draft.chosen))
@@ -258,7 +258,7 @@ async def _reached(desk: _Desk, names: Sequence[str]) -> Reached:
         seal=hashlib.sha256(everyone.encode()).hexdigest(),
         count=len(draft.chosen),
         names=[
-            shown_name(one.agent.name, one.project.id, one.project.slug, desk.project.id)
+            shown_name(one.agent.name, one.project.id, one.project.slug, letter.project.id)
             for one in draft.chosen[:SHOWN_NAMES]
         ],
         skipped=[(one.agent, one.reason) for one in draft.skipped[:MOST_SKIPPED]],
@@ -270,5 +270,5 @@ def _nobody() -> NobodyReached:
     return NobodyReached("This would reach nobody: no agent of the project is active.", hint="Name an agent instead.")
 
 
-def _done(desk: _Desk, message_id: int) -> PageAnswer:
-    return redirect(with_query(message_url(desk.project.slug, message_id), {"sent": "1"}))
+def _done(letter: _LetterPage, message_id: int) -> PageAnswer:
+    return redirect(with_query(message_url(letter.project.slug, message_id), {"sent": "1"}))

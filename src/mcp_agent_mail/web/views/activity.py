@@ -27,7 +27,7 @@ class WorkerRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldRow:
+class ReservedRow:
     """`left` is how long it lasts yet, as people read it."""
 
     holder: str
@@ -61,10 +61,10 @@ def worker_rows(seen: SeenActivity) -> Sequence[WorkerRow]:
     ]
 
 
-def held_rows(seen: SeenActivity) -> Sequence[HeldRow]:
+def reserved_rows(seen: SeenActivity) -> Sequence[ReservedRow]:
     """The newest first."""
     return [
-        HeldRow(
+        ReservedRow(
             holder=one.lease.agent,
             project=one.project.slug,
             project_name=one.project.name,
