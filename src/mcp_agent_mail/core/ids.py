@@ -20,6 +20,9 @@ WebSessionId = NewType("WebSessionId", int)
 MOST_NUMBER = 1 << 53
 """No number that somebody else gives is above it: a store that took it over has as many left again, and more."""
 
+_DIGITS = 15
+"""All of them stand for a number below MOST_NUMBER."""
+
 MOST_TAKEN_OVER = MOST_NUMBER // 2
 """No store is taken over that has given out higher ones: too few would be left."""
 
@@ -38,6 +41,11 @@ TOKEN_PREFIXES = (
     WEB_LINK_PREFIX,
 )
 """Of all that proves or opens something: what begins so is shown to nobody."""
+
+
+def read_number(text: str) -> int | None:
+    """A number as addresses write it, in ASCII digits alone; None for anything else, and for one of over 15 digits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
 
 
 def new_store_id() -> str:

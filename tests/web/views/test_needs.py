@@ -16,7 +16,7 @@ from mcp_agent_mail.web.views.needs import needs_view, told_reminders
         ("200", "200 reminders were sent."),
         ("<b>", ""),
         ("\u0661", ""),
-        ("9" * 9, ""),
+        ("9" * 16, ""),
     ],
 )
 def test_what_a_reminder_did_is_said_from_its_number_alone(sent: str, told: str) -> None:

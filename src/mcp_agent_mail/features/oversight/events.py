@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from mcp_agent_mail.core.errors import AgentMailError, Busy
-from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.ids import ProjectId, read_number
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.copy_changes import CopyChange, OversightChange
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
@@ -170,8 +170,8 @@ class OversightEvents:
         if not after:
             return self._last
         run, _, number = after.rpartition("-")
-        is_ours = run == self._run and number.isascii() and number.isdigit() and len(number) < 16
-        return int(number) if is_ours else -1
+        place = read_number(number) if run == self._run else None
+        return -1 if place is None else place
 
     def _copies_changed(self, changes: frozenset[CopyChange]) -> None:
         self._note({_of_copy(change) for change in changes})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcp_agent_mail.core.errors import Conflict, listed
-from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.core.ids import AgentId, ProjectId, read_number
 from mcp_agent_mail.domain.identity.names import did_you_mean
 from mcp_agent_mail.domain.projects import Project, UnknownProject
 from mcp_agent_mail.features.identity.lookup import names_everywhere
@@ -67,9 +67,5 @@ def unknown_agents(view: View, names: Sequence[str]) -> str:
 
 
 def _find_by_number(view: View, key: str) -> Project | None:
-    number = key.strip()
-    return (
-        view.projects.find(ProjectId(int(number)))
-        if number.isascii() and number.isdigit() and len(number) < 16
-        else None
-    )
+    number = read_number(key.strip())
+    return None if number is None else view.projects.find(ProjectId(number))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.ids import read_number
 from mcp_agent_mail.domain.identity.names import SYSTEM
 from mcp_agent_mail.domain.projects import Project, UnknownProject
 from mcp_agent_mail.features.oversight.filter_resolution import AmbiguousProject
@@ -127,9 +128,9 @@ def _below(before: int | None) -> Mapping[str, int] | None:
 def _before(text: str) -> int | None:
     if not text:
         return None
-    if not (text.isascii() and text.isdigit() and len(text) < 16):
+    if (number := read_number(text)) is None:
         raise UnfitFilter(f"{text!r:.50} is no number of a message.", hint="Go on from a page of the list.")
-    return int(text)
+    return number
 
 
 def _address(box: str, written: str, more: Mapping[str, str | int]) -> str:

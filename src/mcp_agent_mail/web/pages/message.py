@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.ids import MessageId, read_number
 from mcp_agent_mail.domain.identity.names import SYSTEM
 from mcp_agent_mail.domain.messages import GOOD, Message
 from mcp_agent_mail.domain.projects import Project
@@ -38,9 +38,9 @@ class OpenMessage:
 
 
 def message_number(text: str) -> MessageId:
-    if not (text.isascii() and text.isdigit() and 0 < len(text) < 16):
+    if (number := read_number(text)) is None:
         raise UnfitNumber(f"{text!r:.50} is no number of a message.", hint="Open it from a list or a search.")
-    return MessageId(int(text))
+    return MessageId(number)
 
 
 async def message(page: PageContext) -> PageAnswer:

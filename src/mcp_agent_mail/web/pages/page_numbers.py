@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.ids import read_number
 
 
 class UnfitPageNumber(InvalidInput):
@@ -13,6 +14,6 @@ def page_number(text: str) -> int | None:
     """None where nothing is said. Raises UnfitPageNumber."""
     if not text:
         return None
-    if not (text.isascii() and text.isdigit() and 0 < len(text) < 16):
+    if (number := read_number(text)) is None:
         raise UnfitPageNumber(f"{text!r:.50} is no place in a list.", hint="Go on by the link at the end of the list.")
-    return int(text)
+    return number

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.ids import read_number
 from mcp_agent_mail.domain.projects import Project, UnknownProject
 from mcp_agent_mail.features.oversight.filter_resolution import AmbiguousProject
 from mcp_agent_mail.features.oversight.mail_search import FoundHits, HitsRequest
@@ -118,6 +119,7 @@ def search_page(text: str) -> int:
     """The number of a page of a search, 1 where none is asked for. Raises UnfitFilter."""
     if not text:
         return 1
-    if not (text.isascii() and text.isdigit() and len(text) < 4 and 1 <= int(text) <= MOST_PAGES):
+    number = read_number(text)
+    if number is None or not 1 <= number <= MOST_PAGES:
         raise UnfitFilter(f"{text!r:.50} is no page of a search.", hint=f"There are at most {MOST_PAGES}.")
-    return int(text)
+    return number

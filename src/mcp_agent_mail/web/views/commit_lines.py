@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mcp_agent_mail.core.ids import read_number
+
 MOST_LINES = 200
 _TRAILER = re.compile(r"[A-Z][A-Za-z]*(?:-[A-Z][A-Za-z]*)*: ")
 _MORE = re.compile(r" \(\+\d+\)$")
@@ -51,7 +53,7 @@ def _line(line: str) -> CommitLine:
         return CommitLine(who=found["who"], words=f"wrote to {found['to']}", subject=found["subject"])
     if found := _ACT.match(line):
         words, _, number = found["words"].rpartition(" ")
-        if words and number.isascii() and number.isdigit() and len(number) < 16:
-            return CommitLine(who=found["who"], words=words, number=int(number))
+        if words and (named := read_number(number)) is not None:
+            return CommitLine(who=found["who"], words=words, number=named)
         return CommitLine(who=found["who"], words=found["words"])
     return CommitLine(who="", words=line)

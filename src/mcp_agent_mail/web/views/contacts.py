@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.ids import ProjectId, read_number
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.contacts import HELD_REASON, Contact, LinkStatus, Relation
 from mcp_agent_mail.web.addresses import agent_url
@@ -67,7 +67,7 @@ def contact_view(contact: Contact, seen_from: ProjectId, now: Micros) -> Contact
 
 def told_answer(did: str, mail: str) -> str:
     """What the answer that led to a page has done, from a known word and a number alone; empty without one."""
-    count = int(mail) if mail.isascii() and mail.isdigit() and len(mail) < 6 else 0
+    count = read_number(mail) or 0
     waiting = "" if not count else f" {count} held {'message was' if count == 1 else 'messages were'}"
     if did == "approved":
         return f"Approved.{waiting + ' delivered.' if count else ''}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mcp_agent_mail.core.ids import read_number
 from mcp_agent_mail.features.oversight.contact_questions import ContactQuestion
 from mcp_agent_mail.features.oversight.needs import Needs, OverdueMail
 from mcp_agent_mail.web.addresses import HOME, with_query
@@ -46,11 +47,12 @@ def needs_view(needs: Needs) -> NeedsView:
 
 def told_reminders(sent: str) -> str:
     """What the reminder that led to a page has done, from its number alone; empty without one."""
-    if not (sent.isascii() and sent.isdigit() and len(sent) < 6):
+    count = read_number(sent)
+    if count is None:
         return ""
-    if not int(sent):
+    if not count:
         return "Nobody was reminded: of one message an agent is reminded once an hour."
-    return f"{sent} {'reminder was' if int(sent) == 1 else 'reminders were'} sent."
+    return f"{count} {'reminder was' if count == 1 else 'reminders were'} sent."
 
 
 def _behind(kind: str, place: int | None) -> str | None:
