@@ -76,7 +76,7 @@ _NEXT: tuple[tuple[type[AgentMailError], str], ...] = (
     (AuthenticationRequired, "Sign in: run `am web` on the server's machine, or paste a token that opens this server."),
     (PermissionDenied, AS_OPERATOR),
     (Internal, "It is in the server's log. Load the page again; `am doctor check` says whether anything is wrong."),
-    (Unavailable, "Load the page again in a moment; `am status` says what waits."),
+    (Unavailable, "Load the page again in 2 s; `am status` says what waits."),
     (IdempotencyKeyConflict, "Open the page again and press its button there."),
     (Conflict, "Open the page again: it shows how things are by now."),
     (NotFound, "Begin at /mail, or look for it in the search."),

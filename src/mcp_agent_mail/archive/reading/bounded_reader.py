@@ -74,7 +74,7 @@ class BoundedReader:
             )
         return ArchiveUnreadable(
             f"{_told(unreadable)} of {self._path}.",
-            hint="Try again in a minute; `am doctor verify` says what is wrong with the archive.",
+            hint="Try again in 60 s; `am doctor verify` says what is wrong with the archive.",
             data={**data, "retry_after_s": _RETRY_AFTER_S},
         )
 
