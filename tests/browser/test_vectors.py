@@ -30,7 +30,7 @@ LEAST = 300
 MOST_STEPS = 400
 MAYBE_REFUSED = {"thread", "name"}
 """Fields of few characters: a vector among them is one that is made of these."""
-FOREIGN = """() => [...document.querySelectorAll("main *")].filter((one) =>
+FOREIGN = """() => [...document.querySelectorAll("main *:not(.split > template#nothing)")].filter((one) =>
   [...one.attributes].some((named) => named.name.startsWith("on") || named.name === "style" || named.name === "srcdoc")
   || ["SCRIPT", "IFRAME", "OBJECT", "EMBED", "STYLE", "BASE", "META", "LINK", "MATH", "TEMPLATE"]
     .includes(one.tagName)
