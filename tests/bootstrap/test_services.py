@@ -71,7 +71,7 @@ async def test_directories_are_not_looked_at_any_more_after_a_close(tmp_path: Pa
         looks = services.all_looks()
         await services.close(timeout_s=1)
 
-    assert len(looks) == 5
+    assert len(looks) == 6
     assert services.looks in looks
 
 
