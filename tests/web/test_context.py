@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from jinja2 import TemplateNotFound
 
-from mcp_agent_mail.web.context import rendered
+from mcp_agent_mail.web.context import PagePlaces
 from tests.web.acting import SHOP, before_the_pages
 from tests.web.visits import APP, Visits, open_visits
 
@@ -57,14 +57,14 @@ async def test_a_letter_begins_in_the_newest_project_while_there_is_no_mail(tmp_
 
 
 async def test_nothing_is_rendered_for_whoever_has_left_while_others_were_served() -> None:
-    assert await rendered("no-such-page.html", {}, lambda: True) == b""
+    assert await PagePlaces().made("no-such-page.html", {}, lambda: True) == b""
     with pytest.raises(TemplateNotFound):
-        await rendered("no-such-page.html", {}, lambda: False)
+        await PagePlaces().made("no-such-page.html", {}, lambda: False)
 
 
 async def test_whether_somebody_has_left_is_asked_when_their_turn_comes() -> None:
-    left = asyncio.Event()
-    waiting = [asyncio.create_task(rendered("no-such-page.html", {}, left.is_set)) for _ in range(8)]
+    left, places = asyncio.Event(), PagePlaces()
+    waiting = [asyncio.create_task(places.made("no-such-page.html", {}, left.is_set)) for _ in range(8)]
     await asyncio.sleep(0)
     left.set()
     answers = await asyncio.gather(*waiting, return_exceptions=True)

@@ -19,9 +19,8 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.tools import current_turn
 from mcp_agent_mail.domain.copy_changes import CopyChange, OversightChange
 from mcp_agent_mail.store.engine.connection import open_reading, open_writing
-from mcp_agent_mail.store.engine.database_files import OpenFiles
 from mcp_agent_mail.store.engine.expiry_clock import ExpiryClock
-from mcp_agent_mail.store.engine.faults import StoreFailed, is_outside_fault
+from mcp_agent_mail.store.engine.faults import OpenFiles, StoreFailed, is_outside_fault
 from mcp_agent_mail.store.engine.growth_limit import GrowthLimit
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
 from mcp_agent_mail.store.engine.long_reads import LongReads

@@ -11,7 +11,7 @@ from mcp_agent_mail.core.errors import AgentMailError, AuthenticationRequired, N
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.web.addresses import API, HOME, SIGN_IN, own_path, with_query
-from mcp_agent_mail.web.context import PageContext, rendered
+from mcp_agent_mail.web.context import PageContext, PagePlaces
 from mcp_agent_mail.web.forms import require_own_form, require_own_source
 from mcp_agent_mail.web.headers import PAGE_HEADERS
 from mcp_agent_mail.web.pages.actor import require_human
@@ -58,6 +58,7 @@ class WebApp:
         self._services = services
         self._clock = clock
         self._routes = routes
+        self._places = PagePlaces()
 
     def is_open(self, raw_path: str) -> bool:
         """Whether anybody may ask there: the page to sign in at."""
@@ -104,6 +105,7 @@ class WebApp:
         context = PageContext(
             request=request,
             host=host,
+            places=self._places,
             services=self._services,
             caller=_NOBODY if route.is_open else await caller(),
             keys=keys,
@@ -146,7 +148,7 @@ class WebApp:
         model = _told(request, status, message, hint)
         if request.path.startswith(f"{API}/"):
             return json_answer({"error": {"message": message, "hint": hint}}, status=status)
-        return PageAnswer(status=status, body=await rendered("error.html", model))
+        return PageAnswer(status=status, body=await self._places.made("error.html", model))
 
 
 _NOBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.STRICT)

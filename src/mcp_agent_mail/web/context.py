@@ -20,6 +20,26 @@ MOST_LISTED_PROJECTS = 12
 """In the navigation: those that were made last. The page of projects has all."""
 
 
+_AT_A_TIME = 2
+
+
+class PagePlaces:
+    """Makes pages beside the event loop: calls of agents go on meanwhile."""
+
+    def __init__(self) -> None:
+        self._places = asyncio.Semaphore(_AT_A_TIME)
+
+    async def made(
+        self, template: str, model: Mapping[str, object], has_left: Callable[[], bool] = lambda: False
+    ) -> bytes:
+        """At most _AT_A_TIME at a time; empty for whoever has left while others were served."""
+        # A server without visitors starts faster.
+        from mcp_agent_mail.web.render.environment import render  # noqa: PLC0415
+
+        async with self._places:
+            return b"" if has_left() else await computed(lambda: render(template, model))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageContext:
     """Of one request. `keys` are those that its path has; `now` is one time for all that the page says.
@@ -28,6 +48,7 @@ class PageContext:
 
     request: PageRequest
     host: PageHost
+    places: PagePlaces
     services: Services
     caller: Caller
     keys: dict[str, str]
@@ -46,7 +67,9 @@ class PageContext:
     ) -> PageAnswer:
         """The page of this template: `model` are its own names, beside `frame`."""
         frame = await self._frame(title=title, section=section, project=project)
-        return PageAnswer(status=status, body=await rendered(template, {"frame": frame, **model}, self.host.has_left))
+        return PageAnswer(
+            status=status, body=await self.places.made(template, {"frame": frame, **model}, self.host.has_left)
+        )
 
     async def _frame(self, *, title: str, section: str, project: str | None) -> Frame:
         counts = await self.services.pages.oversight.count(self.caller)
@@ -79,19 +102,6 @@ class PageContext:
 
 
 Page = Callable[[PageContext], Awaitable[PageAnswer]]
-
-_RENDERERS = 2
-_places = asyncio.Semaphore(_RENDERERS)
-
-
-async def rendered(template: str, model: Mapping[str, object], has_left: Callable[[], bool] = lambda: False) -> bytes:
-    """The page, made beside the event loop: calls of agents go on meanwhile. At most _RENDERERS at a time; nothing is
-    made for whoever has left while others were served.
-    """
-    from mcp_agent_mail.web.render.environment import render  # noqa: PLC0415  # a server without visitors starts faster
-
-    async with _places:
-        return b"" if has_left() else await computed(lambda: render(template, model))
 
 
 def _links(counts: NeedCounts, project: str | None) -> Sequence[PageLink]:

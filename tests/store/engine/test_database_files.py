@@ -13,13 +13,8 @@ import pytest
 
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.database_files import (
-    DatabaseTakenAway,
-    beside,
-    hidden_beside,
-    is_of_database,
-    kept_folder,
-)
+from mcp_agent_mail.store.engine.database_files import beside, hidden_beside, is_of_database, kept_folder
+from mcp_agent_mail.store.engine.faults import DatabaseTakenAway
 from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.engine.migrate import keep_copy, migrate
 from tests.names_beside import NamesBeside

@@ -20,7 +20,7 @@ TOO_MUCH = {
     "images that do not end": filled("!["),
     "links that do not end": filled("["),
     "brackets in brackets": filled("[[a]"),
-    "images in images": filled("![a " * 18 + "](http://b.example)" * 18 + " "),
+    "images in images": filled("![a " * 18 + "](http://b.example)" * 18 + " ", 2 * SIZE),
     "a wide table": filled(WIDE, len(WIDE)),
     "many tables": filled("|a\n|-\n" + "|\n" * 20 + "\n"),
     "few tables of empty cells": WIDE[:9_000] + "\n\n" + WIDE[:9_000],

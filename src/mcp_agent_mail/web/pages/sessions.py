@@ -7,7 +7,7 @@ import secrets
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
 from mcp_agent_mail.features.web_sessions.service import OpenedSession
 from mcp_agent_mail.web.addresses import HOME, SIGN_IN, own_path
-from mcp_agent_mail.web.context import PageContext, rendered
+from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.cookies import FORM_COOKIE, SESSION_COOKIE, forget_cookie, set_cookie
 from mcp_agent_mail.web.forms import form_token
 from mcp_agent_mail.web.refusals import for_people, retry_header, status_of
@@ -42,7 +42,7 @@ async def _form(page: PageContext, refused: AgentMailError | None = None) -> Pag
         "refused": refused,
     }
     headers = (cookie,) if refused is None else (cookie, *retry_header(refused))
-    return PageAnswer(status=status, body=await rendered("sign_in.html", model), headers=headers)
+    return PageAnswer(status=status, body=await page.places.made("sign_in.html", model), headers=headers)
 
 
 async def sign_in(page: PageContext) -> PageAnswer:
@@ -75,11 +75,11 @@ async def sign_out(page: PageContext) -> PageAnswer:
         await page.services.pages.sessions.end(session.id)
     except Exception as error:  # noqa: BLE001  # a bug, too, leaves no cookie behind
         told = error if isinstance(error, AgentMailError) else page.host.masked(error)
-        return PageAnswer(status=status_of(told), body=await _half_signed_out(told), headers=(forgotten,))
+        return PageAnswer(status=status_of(told), body=await _half_signed_out(page, told), headers=(forgotten,))
     return redirect(SIGN_IN, forgotten)
 
 
-async def _half_signed_out(told: AgentMailError) -> bytes:
+async def _half_signed_out(page: PageContext, told: AgentMailError) -> bytes:
     model = {
         "title": "You are signed out",
         "status": status_of(told),
@@ -90,4 +90,4 @@ async def _half_signed_out(told: AgentMailError) -> bytes:
         "sign_in": SIGN_IN,
         "home": HOME,
     }
-    return await rendered("error.html", model)
+    return await page.places.made("error.html", model)
