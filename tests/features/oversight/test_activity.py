@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -16,18 +14,12 @@ from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.features.oversight import activity
 from mcp_agent_mail.features.oversight.activity import AT_WORK_S, OversightActivity, SeenActivity
-from tests.seeded_store import SeededStore, open_seeded_store
+from tests.seeded_store import SeededStore
 from tests.store.grants import grant
 
 OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.STRICT)
 ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
 UNPROVEN = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.STRICT)
-
-
-@pytest.fixture
-async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
-    async with open_seeded_store(tmp_path) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,7 +30,7 @@ from mcp_agent_mail.features.oversight.events import (
 )
 from mcp_agent_mail.notify.bus import CopyBus, OversightBus
 from mcp_agent_mail.store.transaction import Tx
-from tests.seeded_store import SeededStore, open_seeded_store
+from tests.seeded_store import SeededStore
 
 OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN)
 ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
@@ -46,12 +45,6 @@ def agent_of(project_id: ProjectId) -> Caller:
 
 async def identify() -> Caller:
     return OPERATOR
-
-
-@pytest.fixture
-async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
-    async with open_seeded_store(tmp_path) as opened:
-        yield opened
 
 
 def events_of(seeded: SeededStore) -> OversightEvents:

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -13,13 +11,7 @@ from mcp_agent_mail.features.oversight.filter_resolution import (
     numbered_project,
     unknown_agents,
 )
-from tests.seeded_store import SeededStore, open_seeded_store
-
-
-@pytest.fixture
-async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
-    async with open_seeded_store(tmp_path) as opened:
-        yield opened
+from tests.seeded_store import SeededStore
 
 
 async def test_a_project_is_found_by_slug_path_number_and_name(seeded: SeededStore) -> None:

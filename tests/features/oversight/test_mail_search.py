@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,17 +13,11 @@ from mcp_agent_mail.domain.messages import Importance, RecipientKind
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.oversight import mail_search
 from mcp_agent_mail.features.oversight.mail_search import HitsRequest, OversightSearch
-from tests.seeded_store import SeededStore, open_seeded_store
+from tests.seeded_store import SeededStore
 
 OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.STRICT)
 ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
 UNPROVEN = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.STRICT)
-
-
-@pytest.fixture
-async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
-    async with open_seeded_store(tmp_path) as opened:
-        yield opened
 
 
 def proven(agent: Agent) -> Caller:

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -15,22 +13,11 @@ from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.features.oversight import needs
 from mcp_agent_mail.features.oversight.needs import NeedCounts, Needs, NeedsPlace
 from mcp_agent_mail.features.oversight.service import OversightService
-from tests.seeded_store import SeededStore, open_seeded_store
+from tests.features.oversight.conftest import LATE_AFTER_S
+from tests.seeded_store import SeededStore
 
 OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.STRICT)
-LATE_AFTER_S = 600
 REQUEST_S = 60
-
-
-@pytest.fixture
-async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
-    async with open_seeded_store(tmp_path) as opened:
-        yield opened
-
-
-@pytest.fixture
-def service(seeded: SeededStore) -> OversightService:
-    return OversightService(seeded.store, late_after_s=LATE_AFTER_S)
 
 
 async def human_of(seeded: SeededStore) -> Agent:

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -15,18 +13,12 @@ from mcp_agent_mail.features.oversight import people
 from mcp_agent_mail.features.oversight.contact_questions import EXCERPT_CHARACTERS
 from mcp_agent_mail.features.oversight.people import PeopleService
 from mcp_agent_mail.store.transaction import Tx
-from tests.seeded_store import SeededStore, open_seeded_store
+from tests.seeded_store import SeededStore
 from tests.store.grants import grant
 
 OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN)
 ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
 UNPROVEN = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.STRICT)
-
-
-@pytest.fixture
-async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
-    async with open_seeded_store(tmp_path) as opened:
-        yield opened
 
 
 def proven(agent: Agent) -> Caller:

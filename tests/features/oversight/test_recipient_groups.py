@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from mcp_agent_mail.core.errors import PermissionDenied
@@ -21,18 +18,12 @@ from mcp_agent_mail.features.oversight.recipient_groups import (
     is_group,
 )
 from mcp_agent_mail.store.transaction import Tx
-from tests.seeded_store import SeededStore, open_seeded_store
+from tests.seeded_store import SeededStore
 from tests.store.grants import grant
 
 OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN)
 ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
 DAY_S = 86_400
-
-
-@pytest.fixture
-async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
-    async with open_seeded_store(tmp_path) as opened:
-        yield opened
 
 
 async def expand(seeded: SeededStore, *names: str, thread_id: str = "") -> list[str]:

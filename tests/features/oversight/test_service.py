@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,23 +14,11 @@ from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.oversight.needs import NeedCounts
 from mcp_agent_mail.features.oversight.service import MailPageRequest, OversightMail, OversightService
-from tests.seeded_store import SeededStore, open_seeded_store
+from tests.seeded_store import SeededStore
 
 OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.STRICT)
 ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
 NOBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.STRICT)
-LATE_AFTER_S = 600
-
-
-@pytest.fixture
-async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
-    async with open_seeded_store(tmp_path) as opened:
-        yield opened
-
-
-@pytest.fixture
-def service(seeded: SeededStore) -> OversightService:
-    return OversightService(seeded.store, late_after_s=LATE_AFTER_S)
 
 
 def as_agent(agent: Agent) -> Caller:
