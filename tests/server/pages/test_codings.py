@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import gzip
 import re
 from collections.abc import AsyncIterator
@@ -52,7 +53,7 @@ def test_only_the_person_and_our_own_pages_ask_for_what_is_compressed(site: byte
 async def test_text_is_the_same_when_it_is_unpacked() -> None:
     answer = PageAnswer(status=404, body=b"<p>mail</p>" * 1_000, headers=(("x-a", "b"),))
 
-    packed = await zipped(answer)
+    packed = await zipped(answer, asyncio.Semaphore(1))
 
     assert gzip.decompress(packed.body) == answer.body
     assert len(packed.body) < len(answer.body) / 10
@@ -68,7 +69,7 @@ async def test_text_is_the_same_when_it_is_unpacked() -> None:
     ],
 )
 async def test_what_is_short_or_no_text_stays_as_it_is(answer: PageAnswer) -> None:
-    assert await zipped(answer) is answer
+    assert await zipped(answer, asyncio.Semaphore(1)) is answer
 
 
 @pytest.fixture

@@ -9,8 +9,10 @@ from urllib.parse import urlencode
 import pytest
 from starlette.types import Message, Receive
 
+from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.pages.form_fields import AT_ONCE_BYTES, MAX_FIELDS, UnfitForm, fields_of, read_form
 from mcp_agent_mail.server.transport.limits import BodyTooLarge, ClientLeft
+from mcp_agent_mail.web.request import Values
 from mcp_agent_mail.web.routes import FORM_BYTES, LETTER_BYTES, ROUTES
 from tests.server.pages.browsers import SIGN_IN, SIGN_OUT, ServedPages, serve_pages
 
@@ -37,10 +39,18 @@ def receiving(*pieces: bytes, leaves: bool = False) -> tuple[Receive, Callable[[
     return receive, lambda: taken
 
 
+async def read(headers: Headers, receive: Receive, *, at_most: int) -> Values:
+    return await read_form(headers, receive, at_most=at_most, places=asyncio.Semaphore(1))
+
+
 async def test_fields_are_read_whatever_pieces_they_come_in() -> None:
     receive, _ = receiving(b"a=1&b=%C3%", b"A9+x&a=2&", b"empty=")
 
-    assert await read_form(FORM, receive, at_most=100) == {"a": ("1", "2"), "b": ("é x",), "empty": ("",)}
+    assert await read(FORM, receive, at_most=100) == {
+        "a": ("1", "2"),
+        "b": ("é x",),
+        "empty": ("",),
+    }
 
 
 @pytest.mark.parametrize("media_type", [b"", b"application/json", b"multipart/form-data; boundary=x"])
@@ -48,7 +58,7 @@ async def test_what_is_no_form_is_not_read(media_type: bytes) -> None:
     receive, taken = receiving(b"a=1")
 
     with pytest.raises(UnfitForm):
-        await read_form({b"content-type": media_type}, receive, at_most=100)
+        await read({b"content-type": media_type}, receive, at_most=100)
     assert taken() == 0
 
 
@@ -57,7 +67,7 @@ async def test_what_is_said_to_be_too_large_is_not_read(declared: bytes) -> None
     receive, taken = receiving(b"a=1")
 
     with pytest.raises(BodyTooLarge):
-        await read_form({**FORM, b"content-length": declared}, receive, at_most=100)
+        await read({**FORM, b"content-length": declared}, receive, at_most=100)
     assert taken() == 0
 
 
@@ -65,25 +75,25 @@ async def test_what_does_not_say_how_large_it_is_is_read_to_the_bound() -> None:
     receive, taken = receiving(*[b"x" * 60] * 9)
 
     with pytest.raises(BodyTooLarge):
-        await read_form(FORM, receive, at_most=119)
+        await read(FORM, receive, at_most=119)
     assert taken() == 2
-    assert await read_form({**FORM, b"content-length": b"100"}, receiving(b"a=" + b"x" * 98)[0], at_most=100)
+    assert await read({**FORM, b"content-length": b"100"}, receiving(b"a=" + b"x" * 98)[0], at_most=100)
 
 
 async def test_whoever_leaves_is_told_apart() -> None:
     with pytest.raises(ClientLeft):
-        await read_form(FORM, receiving(b"a=1", leaves=True)[0], at_most=100)
+        await read(FORM, receiving(b"a=1", leaves=True)[0], at_most=100)
 
 
 @pytest.mark.parametrize("length", [0, AT_ONCE_BYTES])
 async def test_many_fields_are_too_many_in_forms_of_any_size(length: int) -> None:
     body = b"&".join(b"a=1" for _ in range(MAX_FIELDS)) + b"x" * length
 
-    read = await read_form(FORM, receiving(body)[0], at_most=MIB)
+    form = await read(FORM, receiving(body)[0], at_most=MIB)
     with pytest.raises(UnfitForm):
-        await read_form(FORM, receiving(b"b=1&" + body)[0], at_most=MIB)
+        await read(FORM, receiving(b"b=1&" + body)[0], at_most=MIB)
 
-    assert len(read["a"]) == MAX_FIELDS
+    assert len(form["a"]) == MAX_FIELDS
 
 
 async def test_the_loop_goes_on_while_a_large_form_is_decoded() -> None:
@@ -96,11 +106,11 @@ async def test_the_loop_goes_on_while_a_large_form_is_decoded() -> None:
             await asyncio.sleep(0)
 
     going_on = asyncio.create_task(beside())
-    read = await read_form(FORM, receiving(b"body_md=" + b"%41" * MIB)[0], at_most=LETTER_BYTES)
+    form = await read(FORM, receiving(b"body_md=" + b"%41" * MIB)[0], at_most=LETTER_BYTES)
     seen, is_over = turns, True
     await going_on
 
-    assert read["body_md"][0] == "A" * MIB
+    assert form["body_md"][0] == "A" * MIB
     assert seen > 10
 
 

@@ -18,8 +18,6 @@ from mcp_agent_mail.web.request import PageAnswer
 SMALLEST_BYTES = 1_000
 """Less fits into one packet anyway."""
 _LEVEL = 5
-_COMPUTING = 2
-_places = asyncio.Semaphore(_COMPUTING)
 _TEXTS = ("text/", "application/json")
 _OWN = (b"none", b"same-origin")
 ZIPPED = ("content-encoding", "gzip")
@@ -39,10 +37,10 @@ def is_asked_by_own(headers: Headers) -> bool:
     return headers.get(b"sec-fetch-site", b"").strip().lower() in _OWN
 
 
-async def zipped(answer: PageAnswer) -> PageAnswer:
-    """The same in gzip, where it is text that is worth it. Made beside the event loop, at most _COMPUTING at a time."""
+async def zipped(answer: PageAnswer, places: asyncio.Semaphore) -> PageAnswer:
+    """The same in gzip, where it is text that is worth it. Made beside the event loop, in one of the `places`."""
     if len(answer.body) < SMALLEST_BYTES or not answer.media_type.startswith(_TEXTS):
         return answer
-    async with _places:
+    async with places:
         body = await computed(lambda: gzip.compress(answer.body, _LEVEL, mtime=0))
     return replace(answer, body=body, headers=(*answer.headers, ZIPPED))

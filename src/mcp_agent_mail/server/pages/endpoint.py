@@ -52,6 +52,8 @@ NO_PAGES_BELOW = (
 _TOO_LARGE = "The form holds more than any of this page does; nothing was done."
 _ASSET_HEADERS = (("cross-origin-resource-policy", "same-origin"), ("x-content-type-options", "nosniff"))
 _FOREVER = "public, max-age=31536000, immutable"
+_ZIPPING, _DECODING = 2, 1
+"""At a time, beside the event loop."""
 
 
 class UnfitQuery(InvalidInput):
@@ -86,6 +88,7 @@ class PagesEndpoint:
         self._calls = calls
         self._edge = edge
         self._public_origin = _origin_of(public_url) if public_url else None
+        self._zipping, self._decoding = asyncio.Semaphore(_ZIPPING), asyncio.Semaphore(_DECODING)
         self._made: WebApp | None = None
 
     @property
@@ -110,7 +113,7 @@ class PagesEndpoint:
         judged = await self._edge.judge(scope, headers, rule, session)
         if isinstance(judged, HttpRefusal):
             request = self._request(visit, Role.READER)
-            await _answer(
+            await self._answer(
                 visit, send, await self._web.refused(request, judged.status, judged.detail, judged.retry_after_s)
             )
             return
@@ -123,10 +126,10 @@ class PagesEndpoint:
             facts.charge(RateClass.OTHERS)
             form = await self._form(visit, admitted, receive)
         except AgentMailError as refused:
-            await _answer(visit, send, await self._web.refusal(self._request(visit, admitted.role), refused))
+            await self._answer(visit, send, await self._web.refusal(self._request(visit, admitted.role), refused))
             return
         except BodyTooLarge:
-            await _answer(
+            await self._answer(
                 visit, send, await self._web.refused(self._request(visit, admitted.role), 413, _TOO_LARGE, None)
             )
             return
@@ -160,16 +163,21 @@ class PagesEndpoint:
             try:
                 await send_attachment(self._services.messaging, answer.attachment, visit.scope, receive, send)
             except AgentMailError as refused:
-                await _answer(visit, send, await self._web.refusal(request, refused))
+                await self._answer(visit, send, await self._web.refusal(request, refused))
         else:
-            await _answer(visit, send, answer)
+            await self._answer(visit, send, answer)
 
     async def _form(self, visit: _Visit, admitted: Admitted, receive: Receive) -> Values:
         """What was posted, read only where a page takes it from whoever sends it. Raises what it is refused with."""
         if visit.query is None:
             raise UnfitQuery(f"The address asks for more than {MAX_FIELDS} things.", hint="Ask for fewer.")
         at_most = self._web.form_bound(self._request(visit, admitted.role))
-        return {} if at_most is None else await read_form(visit.headers, receive, at_most=at_most)
+        return (
+            {} if at_most is None else await read_form(visit.headers, receive, at_most=at_most, places=self._decoding)
+        )
+
+    async def _answer(self, visit: _Visit, send: Send, answer: PageAnswer) -> None:
+        await _send(send, await zipped(answer, self._zipping) if visit.takes_gzip else answer)
 
     async def answer_asset(self, scope: Scope, headers: Headers, send: Send) -> None:
         """What a page loads: no secret, so that it is compressed for whoever takes that. Under another digest than ours
@@ -317,10 +325,6 @@ def _text(headers: Headers, name: bytes) -> str | None:
 def _origin_of(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}".lower()
-
-
-async def _answer(visit: _Visit, send: Send, answer: PageAnswer) -> None:
-    await _send(send, await zipped(answer) if visit.takes_gzip else answer)
 
 
 async def _send(send: Send, answer: PageAnswer) -> None:

@@ -18,15 +18,17 @@ AT_ONCE_BYTES = 32 * 1024
 """So much is decoded on the event loop: a few milliseconds, where it is all escapes. 3 MiB of them take a second."""
 
 _FORM_TYPE = b"application/x-www-form-urlencoded"
-_place = asyncio.Semaphore(1)
 
 
 class UnfitForm(PermissionDenied):
     """What was posted is no form of ours."""
 
 
-async def read_form(headers: Headers, receive: Receive, *, at_most: int) -> Values:
-    """The fields of a form of `at_most` bytes. Raises UnfitForm, BodyTooLarge, ClientLeft."""
+async def read_form(headers: Headers, receive: Receive, *, at_most: int, places: asyncio.Semaphore) -> Values:
+    """The fields of a form of `at_most` bytes, much of them decoded in one of the `places`.
+
+    Raises UnfitForm, BodyTooLarge, ClientLeft.
+    """
     media_type = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if media_type != _FORM_TYPE:
         raise UnfitForm("What was sent is no form.", hint="Press the button on the page.")
@@ -36,7 +38,7 @@ async def read_form(headers: Headers, receive: Receive, *, at_most: int) -> Valu
     try:
         if len(text) <= AT_ONCE_BYTES:
             return fields_of(text)
-        async with _place:
+        async with places:
             return await computed(lambda: fields_of(text))
     except ValueError:
         raise UnfitForm(f"A form has at most {MAX_FIELDS} fields.", hint="Choose fewer at a time.") from None
