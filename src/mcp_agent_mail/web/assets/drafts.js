@@ -49,6 +49,7 @@ export function bindDrafts() {
   });
   const form = document.querySelector("form[data-letter]");
   if (!form) return;
+  sessionStorage.removeItem(SENDING);
   if (form.hasAttribute("data-kept")) keep(form);
   else restore(form);
   form.addEventListener("input", () => keep(form));
