@@ -8,12 +8,15 @@ import pytest
 
 from mcp_agent_mail.archive.history import HistoryEntry
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.features.history.untold_lines import Untold, entry_without
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.features.history.untold_lines import Untold, entry_without, find_untold
+from tests.seeded_store import SeededStore, open_seeded_store
 from tests.server.pages.browsers import ServedPages, serve_pages
 
 KEY = "/code/app"
 SLUG = "code-app"
 ACTIVITY = f"/mail/archive/activity?project={SLUG}"
+READER = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
 LONG = "The plan for " + "the next " * 20 + "weeks"
 
 
@@ -24,6 +27,12 @@ async def served(tmp_path: Path) -> AsyncIterator[ServedPages]:
         for name in ("BlueLake", "GreenHill"):
             await opened.call("register_agent", project_key=KEY, program="a", model="b", name=name)
         await opened.archive()
+        yield opened
+
+
+@pytest.fixture
+async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
+    async with open_seeded_store(tmp_path) as opened:
         yield opened
 
 
@@ -77,6 +86,12 @@ async def test_of_several_in_one_commit_the_others_are_told(served: ServedPages)
     assert "secretword" not in as_reader
     assert "mail: BlueLake -&gt; GreenHill | openword" in as_reader
     assert "mail: BlueLake (+1)" in as_reader
+
+
+async def test_of_a_commit_that_the_store_does_not_know_no_mail_is_told(seeded: SeededStore) -> None:
+    untold = await seeded.store.read(lambda view: find_untold(view, READER, seeded.app, ["b" * 40]))
+
+    assert untold == {"b" * 40: None}
 
 
 def test_where_nobody_knows_what_a_commit_holds_its_mail_is_not_told() -> None:

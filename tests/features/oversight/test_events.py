@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.core.errors import AuthenticationRequired
+from mcp_agent_mail.core.errors import AuthenticationRequired, Unavailable
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
@@ -70,6 +70,13 @@ async def told_of(stream: EventStream, count: int) -> list[tuple[str, int]]:
     while len(told) < count:
         told += [(one.kind.value, one.data["id"]) for one in await next_of(stream)]
     return told
+
+
+async def test_where_nothing_can_be_written_pages_still_say_where_they_begin(seeded: SeededStore) -> None:
+    async def settle() -> None:
+        raise Unavailable("The disk is full.", hint="Free some space.")
+
+    assert await events_with(seeded, settle).newest_id() == "run-0"
 
 
 async def test_new_mail_is_told_by_its_number_and_project_alone(seeded: SeededStore) -> None:

@@ -6,12 +6,13 @@ import pytest
 
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.oversight.filter_resolution import (
+    AmbiguousProject,
     agents_named,
     meant_project,
     numbered_project,
     unknown_agents,
 )
-from tests.seeded_store import SeededStore
+from tests.seeded_store import SeededStore, add_project
 
 
 async def test_a_project_is_found_by_slug_path_number_and_name(seeded: SeededStore) -> None:
@@ -24,6 +25,16 @@ async def test_a_project_is_found_by_slug_path_number_and_name(seeded: SeededSto
     with pytest.raises(UnknownProject):
         await seeded.store.read(lambda view: meant_project(view, "nothing"))
     assert await seeded.store.read(lambda view: numbered_project(view, str(home.id))) == home
+
+
+async def test_a_name_that_several_projects_have_names_their_slugs(seeded: SeededStore) -> None:
+    await seeded.store.write(lambda tx: add_project(tx, "/elsewhere/app"))
+
+    with pytest.raises(AmbiguousProject) as refused:
+        await seeded.store.read(lambda view: meant_project(view, "app"))
+
+    assert sorted(refused.value.data["projects"]) == ["code-app", "elsewhere-app"]
+    assert "project:elsewhere-app" in refused.value.hint
 
 
 async def test_agents_are_found_by_name_and_others_are_said_to_be_none(seeded: SeededStore) -> None:
