@@ -179,14 +179,15 @@ def test_a_fifo_for_a_file_is_a_mistake_where_it_was_named_and_passed_over_at_ho
     at_home = tmp_path / ".config" / "mcp-agent-mail" / ".env"
     at_home.parent.mkdir(parents=True)
     os.mkfifo(at_home)
+    os.mkfifo(tmp_path / "mail.env")
 
     named, found = SettingFindings(), SettingFindings()
-    open_sources({"HOME": str(tmp_path), ENV_FILE_NAME: str(at_home)}, named, overrides={}, env_file=None, cwd=None)
+    open_sources({"HOME": "/", ENV_FILE_NAME: "mail.env"}, named, overrides={}, env_file=None, cwd=tmp_path)
     open_sources({"HOME": str(tmp_path)}, found, overrides={}, env_file=None, cwd=None)
 
     (mistake,) = named.mistakes
     (warning,) = found.notices
-    assert mistake.value == repr(str(at_home))
+    assert mistake.value == "'mail.env'"
     assert "no ordinary file" in mistake.hint
     assert "name a file" in mistake.hint
     assert (warning.place, warning.level) == (str(at_home), "warning")
