@@ -31,7 +31,7 @@ from mcp_agent_mail.features.messaging.requests import InboxRequest, MessageRequ
 from mcp_agent_mail.features.messaging.visibility import open_inbox
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.past_mail import DAY, MailPair
-from mcp_agent_mail.store.transaction import View, open_view
+from mcp_agent_mail.store.transaction import View
 
 T = TypeVar("T")
 
@@ -145,10 +145,9 @@ class HistoryService:
         store has no more.
         """
         opened = await self._store.read(lambda view: open_inbox(view, caller, agent_name, project.human_key))
-        database = self._store.path
 
         def read(*, with_git: bool) -> PastInbox:
-            with open_view(database) as view:
+            with self._store.view_aside() as view:
                 return read_past_inbox(
                     view, opened.agent, opened.project, self._places, at=at, limit=limit, with_git=with_git
                 )
