@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.served import Answer, Served
+from tests.served import STOP_WITHIN_S, Answer, Served, children_of, pause
 from tests.web.visits import APP, open_visits, shown_text
 
 
@@ -109,3 +112,24 @@ def test_a_stop_and_a_start_keep_all_mail_where_the_log_alone_is_gone(tmp_path: 
     assert sorted(kept) == sorted(subjects)
     assert again.status == 200
     assert checked.returncode == 0, checked.stdout
+
+
+def test_an_archiver_that_is_started_meanwhile_does_not_go_on_with_the_other_file(tmp_path: Path) -> None:
+    away = tmp_path / "away.sqlite3"
+    with Served(tmp_path / "store") as server:
+        people(server)
+        server.await_drained()
+        server.database.rename(away)
+        shutil.copy(away, server.database)
+
+        for pid in children_of(server.pid):
+            os.kill(pid, signal.SIGKILL)
+        deadline = time.monotonic() + STOP_WITHIN_S
+        with server.connect() as agent:
+            while "deleted, moved or replaced" not in str(agent.call("health_check")["archive"]["last_error"]):
+                assert time.monotonic() < deadline, "an archiver works on the other file"
+                pause()
+        away.replace(server.database)
+        send(server, "yak")
+
+        server.await_drained()

@@ -91,7 +91,7 @@ class FileVersion:
 
 class FileHistory:
     """Of the archive at `path`. Everything raises ArchiveRefused for what is no archive of ours, and ArchiveNotFound
-    where nothing can be read; with a budget `within` ArchiveSlow where that is used up.
+    where nothing can be read; with a budget `within` ArchiveReadTooLong where that is used up.
     """
 
     def __init__(self, path: Path, *, timeout_s: float = _TIMEOUT_S, within: TimeBudget | None = None) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from mcp_agent_mail.archive.reading.bounded_reader import (
     ArchiveNotFound,
+    ArchiveReadTooLong,
     ArchiveSilent,
-    ArchiveSlow,
     ArchiveUnreadable,
     BoundedReader,
     TimeBudget,
@@ -116,7 +116,7 @@ def test_runs_share_one_budget_and_after_it_none_is_begun(
     put_git(tmp_path / "bin", f"echo >> {tmp_path / 'asked'}", monkeypatch)
 
     for one in readers:
-        with one.told(), pytest.raises(ArchiveSlow, match="not done within 10 s") as refused:
+        with one.told(), pytest.raises(ArchiveReadTooLong, match="not done within 10 s") as refused:
             one.objects([commit])
         assert refused.value.data["retry_after_s"] == 10
     assert not (tmp_path / "asked").exists()
@@ -128,5 +128,5 @@ def test_a_run_that_had_only_the_rest_of_the_time_does_not_show_that_git_hangs(
     add_commit(repository, {NOTE: b"one\n"}, seq=1)
     put_git(tmp_path / "bin", "exec sleep 300", monkeypatch)
 
-    with pytest.raises(ArchiveSlow, match="Git is slow"):
+    with pytest.raises(ArchiveReadTooLong, match="Git is slow"):
         numbers_in(BoundedReader(repository.path, timeout_s=30.0, within=TimeBudget(0.2)))

@@ -33,7 +33,7 @@ class ArchiveSilent(LookSilent):
     """Git did not end within its time, and was ended."""
 
 
-class ArchiveSlow(Unavailable):
+class ArchiveReadTooLong(Unavailable):
     """Git answers, or others are before it, and all together it took longer than one answer may."""
 
 
@@ -75,8 +75,8 @@ class BoundedReader:
     @contextmanager
     def told(self) -> Iterator[None]:
         """Raises ArchiveRefused for what is no archive of ours, ArchiveNotFound where no history is, and for what Git
-        cannot read within ArchiveUnreadable, ArchiveSilent where it does not end, or ArchiveSlow where the time for all
-        runs is over.
+        cannot read within ArchiveUnreadable, ArchiveSilent where it does not end, or ArchiveReadTooLong where the time
+        for all runs is over.
         """
         try:
             require_in_store(self._repository)
@@ -108,9 +108,9 @@ class BoundedReader:
             data={**data, "retry_after_s": _RETRY_AFTER_S},
         )
 
-    def _slow(self) -> ArchiveSlow:
+    def _slow(self) -> ArchiveReadTooLong:
         assert self._within is not None
-        return ArchiveSlow(
+        return ArchiveReadTooLong(
             f"Git is slow for {self._path}: what was asked of it was not done within {self._within.seconds:g} s.",
             hint=f"Load the page again in {_SLOW_AGAIN_S} s. See how long `git log` takes there: its disk may be slow, "
             "or much else runs. Nothing else is affected.",
@@ -118,7 +118,7 @@ class BoundedReader:
         )
 
     def _for_one_run(self) -> float:
-        """Seconds. Raises ArchiveSlow."""
+        """Seconds. Raises ArchiveReadTooLong."""
         left_s = self._timeout_s if self._within is None else self._within.left_s()
         if left_s <= 0:
             raise self._slow()

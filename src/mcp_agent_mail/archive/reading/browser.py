@@ -107,7 +107,7 @@ class _Entry:
 
 class ArchiveReader:
     """Of the archive at `path`. Everything raises ArchiveRefused for what is no archive of ours, and ArchiveNotFound
-    where nothing can be read; with a budget `within` ArchiveSlow where that is used up.
+    where nothing can be read; with a budget `within` ArchiveReadTooLong where that is used up.
     """
 
     def __init__(self, path: Path, *, within: TimeBudget | None = None) -> None:

@@ -75,8 +75,8 @@ def read_past_inbox(
 ) -> PastInbox:
     """The newest `limit` of what had been delivered to the agent `at` that time, with bodies, 2 MiB of them at most.
     A message that was purged since has its text from Git; one that was purged by then is the tombstone that it was.
-    Raises ArchiveSilent for a Git that hangs, ArchiveSlow for one that needs more than is left of `within`; without
-    `with_git` NeedsGit where one would have to be asked.
+    Raises ArchiveSilent for a Git that hangs, ArchiveReadTooLong for one that needs more than is left of `within`;
+    without `with_git` NeedsGit where one would have to be asked.
     """
     to_seq = view.inboxes.seq_until(agent.id, at)
     page = InboxPage(limit=limit, to_seq=to_seq, seen_to_seq=to_seq)

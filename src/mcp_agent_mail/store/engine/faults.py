@@ -230,6 +230,10 @@ _Place = tuple[int, int]
 """The disk, and the number of the file there."""
 
 
+TAKEN_AWAY = "A file of the database that this server has open was deleted, moved or replaced"
+"""How what `DatabaseTakenAway` says begins, by which a command knows it in what a server says of its health."""
+
+
 class DatabaseTakenAway(StoreFailed):
     """What is under the name of the database, or of its log, is not what this server has open; `data.path`. Whatever
     it wrote would be lost when it stops.
@@ -240,8 +244,8 @@ class DatabaseTakenAway(StoreFailed):
     def __init__(self, path: Path, *, is_database: bool = True) -> None:
         AgentMailError.__init__(
             self,
-            "A file of the database that this server has open was deleted, moved or replaced, so nothing is written: "
-            "it would be lost. Nothing of this call was kept; reading goes on where the file was open before.",
+            f"{TAKEN_AWAY}, so nothing is written: it would be lost. Nothing of this call was kept; reading goes on "
+            "where the file was open before.",
             hint=(_DATABASE_GONE if is_database else _LOG_GONE).format(path=path),
             data={"path": str(path)},
         )
