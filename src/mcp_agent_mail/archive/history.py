@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from mcp_agent_mail.archive.reading.bounded_reader import BoundedReader
+from mcp_agent_mail.archive.reading.bounded_reader import BoundedReader, TimeBudget
 from mcp_agent_mail.archive.repository import BRANCH
 from mcp_agent_mail.core.clock import Micros, from_seconds
 from mcp_agent_mail.domain.archive_format.parse.commit_message import parse_commit
@@ -91,11 +91,11 @@ class FileVersion:
 
 class FileHistory:
     """Of the archive at `path`. Everything raises ArchiveRefused for what is no archive of ours, and ArchiveNotFound
-    where nothing can be read.
+    where nothing can be read; with a budget `within` ArchiveReadTooLong where that is used up.
     """
 
-    def __init__(self, path: Path, *, timeout_s: float = _TIMEOUT_S) -> None:
-        self._reader = BoundedReader(path, timeout_s=timeout_s)
+    def __init__(self, path: Path, *, timeout_s: float = _TIMEOUT_S, within: TimeBudget | None = None) -> None:
+        self._reader = BoundedReader(path, timeout_s=timeout_s, within=within)
 
     def versions(self, path: str, *, limit: int, max_bytes: int) -> list[FileVersion]:
         """What the newest `limit` commits of the branch that changed the file made of it, newest first."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -20,7 +20,7 @@ from mcp_agent_mail.core.tools import current_turn
 from mcp_agent_mail.domain.copy_changes import CopyChange, OversightChange
 from mcp_agent_mail.store.engine.connection import open_reading, open_writing
 from mcp_agent_mail.store.engine.expiry_clock import ExpiryClock
-from mcp_agent_mail.store.engine.faults import OpenFiles, StoreFailed, is_outside_fault
+from mcp_agent_mail.store.engine.faults import OpenFiles, is_outside_fault
 from mcp_agent_mail.store.engine.growth_limit import GrowthLimit
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
 from mcp_agent_mail.store.engine.long_reads import LongReads
@@ -28,7 +28,7 @@ from mcp_agent_mail.store.engine.migrate import migrate
 from mcp_agent_mail.store.engine.schema import require_own_schema
 from mcp_agent_mail.store.engine.writer import Unit, Writer
 from mcp_agent_mail.store.mail.message_events import end_expired
-from mcp_agent_mail.store.transaction import Tx, View
+from mcp_agent_mail.store.transaction import Tx, View, open_view
 
 T = TypeVar("T")
 
@@ -84,7 +84,7 @@ class Store:
             opened.callback(self._reading.close)
             self._view = View(self._reading, self._clock)
             self._expiries.reset(self._view.ladder.earliest_expiry())
-            self._long_reads = LongReads(self._path, echo=self._echo, counts=counts)
+            self._long_reads = LongReads(self._path, files=self._files, echo=self._echo, counts=counts)
             opened.push_async_callback(self._long_reads.close)
             self._closing = opened.pop_all()
         return self
@@ -201,8 +201,16 @@ class Store:
                 reading.execute("ROLLBACK")
         except sqlite3.Error as error:
             if is_outside_fault(error):
-                raise StoreFailed.because(error) from error
+                raise self._files.fault_of(error) from error
             raise
+
+    @contextmanager
+    def view_aside(self) -> Iterator[View]:
+        """A view with a connection of its own, for another thread. Raises DatabaseTakenAway as soon as another file is
+        under the database's name.
+        """
+        with self._files.held_in_place(), open_view(self._path) as view:
+            yield view
 
     @asynccontextmanager
     async def long_read(self) -> AsyncIterator[aiosqlite.Connection]:

@@ -7,9 +7,11 @@ import pytest
 
 from mcp_agent_mail.archive.reading.bounded_reader import (
     ArchiveNotFound,
+    ArchiveReadTooLong,
     ArchiveSilent,
     ArchiveUnreadable,
     BoundedReader,
+    TimeBudget,
 )
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
 from tests.archive.one_archive import NOTE, add_commit, begin
@@ -98,3 +100,33 @@ def test_a_git_that_hangs_is_told_as_that(
 
     with pytest.raises(ArchiveSilent, match=r"Git did not answer within 0\.2 s"):
         numbers_in(BoundedReader(repository.path, timeout_s=0.2))
+
+
+def test_runs_share_one_budget_and_after_it_none_is_begun(
+    repository: ArchiveRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = add_commit(repository, {NOTE: b"one\n"}, seq=1)
+    at = 100.0
+    within = TimeBudget(10.0, elapsed=lambda: at)
+    readers = [BoundedReader(repository.path, timeout_s=10.0, within=within) for _ in range(2)]
+
+    at = 109.0
+    assert [one.objects([commit])[0] is not None for one in readers] == [True, True]
+    at = 110.0
+    put_git(tmp_path / "bin", f"echo >> {tmp_path / 'asked'}", monkeypatch)
+
+    for one in readers:
+        with one.told(), pytest.raises(ArchiveReadTooLong, match="not done within 10 s") as refused:
+            one.objects([commit])
+        assert refused.value.data["retry_after_s"] == 10
+    assert not (tmp_path / "asked").exists()
+
+
+def test_a_run_that_had_only_the_rest_of_the_time_does_not_show_that_git_hangs(
+    repository: ArchiveRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_commit(repository, {NOTE: b"one\n"}, seq=1)
+    put_git(tmp_path / "bin", "exec sleep 300", monkeypatch)
+
+    with pytest.raises(ArchiveReadTooLong, match="Git is slow"):
+        numbers_in(BoundedReader(repository.path, timeout_s=30.0, within=TimeBudget(0.2)))

@@ -81,7 +81,7 @@ async def test_a_deleted_file_ends_all_writing_and_no_reading(seeded: SeededStor
         await write(seeded, times=2)
 
     assert refused.value.data == {"path": str(name_of(seeded, ends[0]))}
-    assert "am doctor restore BACKUP" in refused.value.hint
+    assert ("am doctor restore BACKUP" in refused.value.hint) is (ends[0] == "")
     assert refused.value.text == seeded.store.problem
     assert await seeded.store.read(lambda view: view.agents.find(seeded.blue.id)) == seeded.blue
 

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from mcp_agent_mail.core.concurrency.turns import TooMuchAtOnce
+from mcp_agent_mail.store.engine.faults import DatabaseTakenAway, OpenFiles, StoreDamaged
 from mcp_agent_mail.store.engine.long_reads import LongReads, ReadTooLong
 
 _NUMBERS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
@@ -142,4 +145,99 @@ async def test_who_asks_for_much_leaves_a_connection_to_others(path: Path) -> No
     await asyncio.gather(*endless, return_exceptions=True)
 
     assert (answer, are_running) == (1, [True] * 6)
+    await reads.close()
+
+
+def fill(path: Path) -> bytes:
+    """More than a page of text; what the file has then."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode=DELETE")
+        connection.execute("INSERT INTO scratch VALUES (hex(zeroblob(20000)))")
+        connection.commit()
+    return path.read_bytes()
+
+
+def write_over(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+
+
+def put_aside(path: Path) -> Path:
+    return path.rename(path.with_name("away"))
+
+
+async def test_a_read_that_meets_damage_gives_up_its_connection(path: Path) -> None:
+    whole = fill(path)
+    reads = LongReads(path, connections=1)
+    async with reads.connection() as first:
+        pass
+    write_over(path, whole[:4096] + b"\x99" * (len(whole) - 4096))
+
+    with pytest.raises(StoreDamaged):
+        async with reads.connection() as connection:
+            await connection.execute_fetchall("SELECT sum(length(text)) FROM scratch")
+    write_over(path, whole)
+
+    async with reads.connection() as again:
+        assert list(await again.execute_fetchall("SELECT sum(length(text)) FROM scratch")) == [(40_000,)]
+    assert again is not first
+    await reads.close()
+
+
+async def find_scratch(reads: LongReads) -> list[str]:
+    async with reads.connection() as connection:
+        return [text for (text,) in await connection.execute_fetchall("SELECT text FROM scratch")]
+
+
+@pytest.fixture
+def writing(path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(path)) as writing:
+        writing.execute("INSERT INTO scratch VALUES ('zebra')")
+        writing.commit()
+        yield writing
+
+
+@pytest.mark.parametrize("end", ["", "-wal", "-shm"])
+async def test_another_file_in_the_place_of_the_databases_is_never_read(
+    path: Path, writing: sqlite3.Connection, end: str
+) -> None:
+    reads = LongReads(path, files=OpenFiles(path))
+    own = path.with_name(f"{path.name}{end}")
+    away = put_aside(own)
+    shutil.copy(away, own)
+
+    with pytest.raises(DatabaseTakenAway, match="deleted, moved or replaced"):
+        await find_scratch(reads)
+    away.replace(own)
+
+    writing.execute("INSERT INTO scratch VALUES ('yak')")
+    writing.commit()
+    assert await find_scratch(reads) == ["zebra", "yak"]
+    await reads.close()
+
+
+@pytest.mark.usefixtures("writing")
+async def test_a_connection_that_was_open_before_reads_on_of_its_own_file(path: Path) -> None:
+    reads = LongReads(path, files=OpenFiles(path))
+    await find_scratch(reads)
+    put_aside(path)
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE scratch (text TEXT)")
+
+    assert await find_scratch(reads) == ["zebra"]
+    await reads.close()
+
+
+@pytest.mark.usefixtures("writing")
+async def test_damage_that_is_met_while_another_file_is_there_is_told_as_that(path: Path) -> None:
+    reads = LongReads(path, files=OpenFiles(path))
+    malformed = sqlite3.DatabaseError("database disk image is malformed")
+    malformed.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+
+    async def meet_damage() -> None:
+        async with reads.connection():
+            put_aside(path)
+            raise malformed
+
+    with pytest.raises(DatabaseTakenAway):
+        await meet_damage()
     await reads.close()

@@ -324,3 +324,17 @@ async def test_a_request_that_is_made_again_meanwhile_is_answered(tmp_path: Path
 def _seen_on(page: str) -> str:
     """What the first form of the page was shown of."""
     return page.partition('name="seen" value="')[2].partition('"')[0]
+
+
+async def test_an_answer_after_the_mail_was_withdrawn_says_that_none_was_delivered(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        person = await swarm.sign_in()
+        path = f"/mail/{swarm.bills}/contacts"
+        token = csrf_in(await person.page(path), path)
+        await swarm.app.call("withdraw_message", project_key=SHOP, sender_name="GreenHill", message_id=1)
+
+        fields = {"csrf": token, **fields_of(swarm, "approve")}
+        pressed = await person.client.post(path, data=fields, headers={"origin": ORIGIN})
+
+        assert "Approved. No held mail was delivered: none waited." in await person.page(pressed.headers["location"])

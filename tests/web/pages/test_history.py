@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive.reading import browser as archive_browser
+from mcp_agent_mail.features.history import service as history_service
 from tests.sick_git import put_git
 from tests.web.pages.archived_app import ArchivedApp, open_archived_app
 from tests.web.visits import shown_text
@@ -164,6 +165,43 @@ async def test_a_git_that_hangs_is_not_just_now_and_keeps_nobody_waiting_behind_
     assert all(1 <= int(one.headers["retry-after"]) <= 10 for one in (*together, signed))
     assert (tmp_path / "asked").read_text().count("\n") == 1
     assert (past.status_code, "Ours" in past.text) == (200, True)
+
+
+SLOW = '/bin/sleep 1; PATH=/usr/bin:/bin exec git "$@"'
+
+
+async def test_a_page_has_one_time_for_all_its_runs_of_git_and_a_slow_one_is_no_silent_one(
+    archived: ArchivedApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await archived.sign_in()
+    activity = f"/mail/archive/activity?project={archived.slug}"
+    commit = await newest_commit(archived)
+    monkeypatch.setattr(history_service, "GIT_S", 3.0)
+    put_git(tmp_path / "bin", SLOW, monkeypatch)
+
+    slow = await archived.get(commit)
+    after = await archived.get(activity)
+
+    assert (slow.status_code, slow.headers.get("retry-after")) == (503, "10")
+    assert "was not done within 3 s" in slow.text
+    assert "See how long" in slow.text
+    assert after.status_code == 200
+
+
+async def test_who_waits_for_others_at_a_slow_archive_waits_within_the_same_time(
+    archived: ArchivedApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    activity = f"/mail/archive/activity?project={archived.slug}"
+    monkeypatch.setattr(history_service, "GIT_S", 3.0)
+    put_git(tmp_path / "bin", SLOW, monkeypatch)
+
+    together = await asyncio.gather(*(archived.get(activity) for _ in range(8)))
+
+    told = [one.text for one in together if one.status_code == 503]
+    assert {one.status_code for one in together} == {200, 503}
+    # One run at a time, and each is a second at least.
+    assert len(told) >= 5
+    assert [one for one in told if "Git is slow" not in one and "Others look at" not in one] == []
 
 
 @pytest.mark.parametrize("script", ["exit 1", "echo garbage"])

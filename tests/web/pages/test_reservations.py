@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import html
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from mcp_agent_mail.domain.staleness import StalenessRules
 from mcp_agent_mail.web.pages import reservations
-from tests.web.swarm import HOSTILE, SHOP, open_swarm
-from tests.web.visitors import ORIGIN
+from tests.web.swarm import HOSTILE, SHOP, Swarm, open_swarm
+from tests.web.visitors import ORIGIN, csrf_in
 
 
 async def test_live_ones_are_a_table_and_a_tree_of_their_paths(tmp_path: Path) -> None:
@@ -100,6 +102,59 @@ async def test_what_was_left_is_released_and_its_holder_told_with_the_note(tmp_p
         assert f"Reservation {number} is released." in await person.page(pressed.headers["location"])
         told = await swarm.app.call("fetch_inbox", project_key=SHOP, agent_name="BlueLake", include_bodies=True)
         assert "We ship at noon" in str(told)
+
+
+async def late_release(swarm: Swarm, then: Sequence[str]) -> tuple[int, int, str]:
+    """BlueLake gives its reservation back while the form is open, and each of `then` is taken by GreenHill."""
+    number = await swarm.hold("BlueLake", "src/cart/**")
+    swarm.app.services.leases.staleness.rules = StalenessRules(inactivity_s=0, grace_s=0)
+    person = await swarm.sign_in()
+    own = f"/mail/{swarm.shop}/file_reservations/{number}"
+    token = csrf_in(await person.page(own), f"{own}/release")
+    await swarm.app.call("release_file_reservations", project_key=SHOP, agent_name="BlueLake")
+    for path in then:
+        await swarm.hold("GreenHill", path)
+    fields = {"csrf": token, "note": "You were <idle>"}
+    pressed = await person.client.post(f"{own}/release", data=fields, headers={"origin": ORIGIN})
+    return number, pressed.status_code, html.unescape(pressed.text)
+
+
+async def test_a_release_that_comes_too_late_says_so_and_who_holds_the_files_by_now(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        number, status, page = await late_release(swarm, ["src/cart/a=b.py", "docs/**"])
+
+        assert status == 409
+        assert f"Reservation {number} had ended already: nothing was released, and nobody was told by this." in page
+        assert "GreenHill holds 'src/cart/a=b.py' now." in page
+        assert "holds 'docs/**'" not in page
+        assert "Your word, which nobody got: You were <idle>" in page
+        told = await swarm.app.call("fetch_inbox", project_key=SHOP, agent_name="BlueLake", include_bodies=True)
+        assert "idle" not in str(told)
+
+
+async def test_a_release_that_comes_too_late_names_nobody_where_nobody_holds_the_files(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        _, status, page = await late_release(swarm, [])
+
+        assert (status, "had ended already" in page, "holds '" in page) == (409, True, False)
+
+
+async def test_a_holder_that_is_retired_is_not_said_to_be_told(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        number = await swarm.hold("BlueLake", "src/cart/**")
+        swarm.app.services.leases.staleness.rules = StalenessRules(inactivity_s=0, grace_s=0)
+        await swarm.app.store.write(
+            lambda tx: tx._connection.execute("UPDATE agents SET retired_ts = 1 WHERE name = 'BlueLake'")
+        )
+        person = await swarm.sign_in()
+        own = f"/mail/{swarm.shop}/file_reservations"
+
+        pressed = await person.press(f"{own}/{number}", f"{own}/{number}/release", {"note": ""})
+        after = await person.page(pressed.headers["location"])
+
+        assert f"Reservation {number} is released." in after
+        assert "Its holder was told" not in after
+        assert "Its holder is retired, and was not told." in after
 
 
 async def test_the_evidence_is_looked_at_when_who_may_release_opens_the_page(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_the_legend_has_what_there_is() -> None:
 @pytest.mark.parametrize(
     ("did", "mail", "told"),
     [
-        ("approved", "0", "Approved."),
+        ("approved", "0", "Approved. No held mail was delivered: none waited."),
         ("approved", "1", "Approved. 1 held message was delivered."),
         ("denied", "2", "Denied. 2 held messages were returned to the sender."),
         ("denied", "<b>", "Denied."),

@@ -1,8 +1,11 @@
-"""How an archive's history is read: by runs of Git that change nothing, need no lock, and end within a time."""
+"""How an archive's history is read: by runs of Git that change nothing, need no lock, and end within a time: each
+within its own, and all that one answer needs within the answer's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +17,7 @@ from mcp_agent_mail.core.errors import NotFound, Unavailable
 from mcp_agent_mail.core.git.process import GitFailed
 
 _RETRY_AFTER_S = 60
+_SLOW_AGAIN_S = 10
 _FACTS = "--batch-check=%(objectname) %(objecttype) %(objectsize)"
 
 
@@ -29,6 +33,23 @@ class ArchiveSilent(LookSilent):
     """Git did not end within its time, and was ended."""
 
 
+class ArchiveReadTooLong(Unavailable):
+    """Git answers, or others are before it, and all together it took longer than one answer may."""
+
+
+class TimeBudget:
+    """So long may all Git runs take that one answer needs, from when this is made: waits for a turn count too."""
+
+    def __init__(self, seconds: float, *, elapsed: Callable[[], float] = time.monotonic) -> None:
+        self.seconds = seconds
+        self._elapsed = elapsed
+        self._deadline = elapsed() + seconds
+
+    def left_s(self) -> float:
+        """Below zero once it is over."""
+        return self._deadline - self._elapsed()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitObject:
     """`kind` is `blob`, `tree`, `commit` or `tag`."""
@@ -39,17 +60,23 @@ class GitObject:
 
 
 class BoundedReader:
-    """Of the archive at `path`; `timeout_s` is each run's. All of it is called within `told`."""
+    """Of the archive at `path`; `timeout_s` is each run's, `within` all runs', with those of others that share it. All
+    of it is called within `told`.
+    """
 
-    def __init__(self, path: Path, *, timeout_s: float) -> None:
+    def __init__(self, path: Path, *, timeout_s: float, within: TimeBudget | None = None) -> None:
         self._path = path
         self._repository = ArchiveRepository(path, only_git=True)
         self._timeout_s = timeout_s
+        self._within = within
+        self._given_s = timeout_s
+        """The newest run's."""
 
     @contextmanager
     def told(self) -> Iterator[None]:
         """Raises ArchiveRefused for what is no archive of ours, ArchiveNotFound where no history is, and for what Git
-        cannot read within ArchiveUnreadable, or ArchiveSilent where it does not end.
+        cannot read within ArchiveUnreadable, ArchiveSilent where it does not end, or ArchiveReadTooLong where the time
+        for all runs is over.
         """
         try:
             require_in_store(self._repository)
@@ -61,8 +88,11 @@ class BoundedReader:
         """Without Git: it may be what fails."""
         data: dict[str, object] = {"path": str(self._path)}
         if isinstance(unreadable, GitFailed) and unreadable.data.get("code", 0) is None:
+            if self._given_s < self._timeout_s / 2:
+                # What was left of the time tells nothing of this run.
+                return self._slow()
             return ArchiveSilent(
-                f"Git did not answer within {self._timeout_s:g} s for {self._path}.",
+                f"Git did not answer within {self._given_s:.3g} s for {self._path}.",
                 hint="Nothing else is affected. See whether `git log` answers there: its disk may hang.",
                 data={**data, "retry_after_s": round(FIRST_SILENCE_S)},
             )
@@ -78,6 +108,23 @@ class BoundedReader:
             data={**data, "retry_after_s": _RETRY_AFTER_S},
         )
 
+    def _slow(self) -> ArchiveReadTooLong:
+        assert self._within is not None
+        return ArchiveReadTooLong(
+            f"Git is slow for {self._path}: what was asked of it was not done within {self._within.seconds:g} s.",
+            hint=f"Load the page again in {_SLOW_AGAIN_S} s. See how long `git log` takes there: its disk may be slow, "
+            "or much else runs. Nothing else is affected.",
+            data={"path": str(self._path), "retry_after_s": _SLOW_AGAIN_S},
+        )
+
+    def _for_one_run(self) -> float:
+        """Seconds. Raises ArchiveReadTooLong."""
+        left_s = self._timeout_s if self._within is None else self._within.left_s()
+        if left_s <= 0:
+            raise self._slow()
+        self._given_s = min(self._timeout_s, left_s)
+        return self._given_s
+
     def log(self, *options: str, form: str, most: int) -> Generator[str]:
         """What `form` makes of the first `most` commits, newest first. `options` end in a revision, or in its paths."""
         log = ("log", "-z", "--no-show-signature", "--encoding=UTF-8", f"--max-count={most}", f"--format={form}")
@@ -85,22 +132,22 @@ class BoundedReader:
 
     def records(self, *arguments: str) -> Generator[str]:
         """The fields that a reading command prints with `-z`, as they come. Whoever leaves early closes it."""
-        with closing(self._repository.records(*arguments, timeout_s=self._timeout_s)) as records:
+        with closing(self._repository.records(*arguments, timeout_s=self._for_one_run())) as records:
             yield from records
 
     def beginning(self, *arguments: str, most: int) -> tuple[bytes, bool]:
         """The first `most` bytes that a reading command prints, and whether that is all."""
-        return self._repository.beginning(*arguments, most=most, timeout_s=self._timeout_s)
+        return self._repository.beginning(*arguments, most=most, timeout_s=self._for_one_run())
 
     def objects(self, names: Sequence[str]) -> list[GitObject | None]:
         """What each of `names` is, None where Git has nothing. No name may have a line end in it."""
         told = "".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape")
-        answers = self._repository.git("cat-file", _FACTS, stdin=told, timeout_s=self._timeout_s).split(b"\n")[:-1]
+        answers = self._repository.git("cat-file", _FACTS, stdin=told, timeout_s=self._for_one_run()).split(b"\n")[:-1]
         return [_object_in(answer) for _, answer in zip(names, answers, strict=True)]
 
     def blob(self, name: str) -> bytes:
         """The whole content: look at its size first."""
-        return self._repository.git("cat-file", "blob", name, timeout_s=self._timeout_s)
+        return self._repository.git("cat-file", "blob", name, timeout_s=self._for_one_run())
 
 
 def _told(unreadable: Exception) -> str:

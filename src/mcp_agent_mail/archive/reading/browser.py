@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from mcp_agent_mail.archive.history import ENTRY_FORMAT, HistoryEntry, entry_in
-from mcp_agent_mail.archive.reading.bounded_reader import BoundedReader
+from mcp_agent_mail.archive.reading.bounded_reader import BoundedReader, TimeBudget
 from mcp_agent_mail.archive.repository import BRANCH
 from mcp_agent_mail.core.clock import Micros, from_seconds, iso
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
@@ -29,7 +29,7 @@ MOST_TIMES = 20_000
 LONGEST_PATH = 1_000
 
 _TIMEOUT_S = 10.0
-"""Of one run of Git; a look has two or three."""
+"""Of one run of Git; a look has up to four."""
 _HEXSHA = re.compile(r"[0-9a-f]{7,64}")
 _FIRST_PARENT = ("--root", "--diff-merges=first-parent", "--no-renames", "--no-show-signature")
 
@@ -107,11 +107,11 @@ class _Entry:
 
 class ArchiveReader:
     """Of the archive at `path`. Everything raises ArchiveRefused for what is no archive of ours, and ArchiveNotFound
-    where nothing can be read.
+    where nothing can be read; with a budget `within` ArchiveReadTooLong where that is used up.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._reader = BoundedReader(path, timeout_s=_TIMEOUT_S)
+    def __init__(self, path: Path, *, within: TimeBudget | None = None) -> None:
+        self._reader = BoundedReader(path, timeout_s=_TIMEOUT_S, within=within)
 
     def commits(self, *, after: str | None, limit: int) -> list[HistoryEntry]:
         """The newest `limit` of the branch, or those that come after this one, newest first. Raises UnknownCommit."""

@@ -51,7 +51,9 @@ def backup(
 
     def made(settings: Settings, told: Told) -> dict[str, Any]:
         from mcp_agent_mail.cli.offline.backups import back_up_offline
+        from mcp_agent_mail.cli.offline.served_files import require_served_files
 
+        require_served_files(load_context())
         return back_up_offline(settings, None if to is None else to.absolute(), keep, told)
 
     return _done(made, json)

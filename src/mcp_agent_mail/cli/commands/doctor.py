@@ -91,10 +91,12 @@ def verify(json: JsonFlag = False) -> int:
 
 def _verify(context: CliContext) -> VerifyReport:
     # The services of the archive: 0.1 s.
+    from mcp_agent_mail.cli.offline.served_files import require_served_files
     from mcp_agent_mail.cli.offline.store_lock import told_without_room
     from mcp_agent_mail.features.doctor.verify import VerifyReport, verify_archives
     from mcp_agent_mail.features.doctor.verify_store import says_nothing, verify_store
 
+    require_served_files(context)
     database_path = context.settings.database_path
     with told_without_room(context.settings), progress_bars() as bars:
         of_store = verify_store(database_path)

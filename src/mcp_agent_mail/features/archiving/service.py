@@ -54,7 +54,6 @@ _ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
 _WAKE_EVERY_S = 0.02
 _MARK_AGAIN_S = 0.5
 _ARCHIVES_KEPT = 10_000
-_WAKER = "archiver-waker"
 
 
 class ArchiverEnded(Unavailable):
@@ -128,7 +127,7 @@ class ArchivingService:
         self._patience = patience
         self._process: Process | None = None
         self.keeper = Keeper(ARCHIVER, self._run, clock=clock)
-        self.waker = Keeper(_WAKER, self._wake_up, clock=clock)
+        self.waker = Keeper("archiver-waker", self._wake_up, clock=clock)
         self._why_ended: str | None = None
         self._deadline = 0.0
         self._has_drained = False
@@ -240,7 +239,8 @@ class ArchivingService:
         await self._note_pace()
 
     async def _run_once(self) -> int:
-        """Its exit code."""
+        """Its exit code. Raises DatabaseTakenAway: an archiver goes on with what it has opened by the name."""
+        self._store.require_in_place()
         # A session of its own: Ctrl-C at the terminal stops the server, which then asks for an orderly end.
         process = await asyncio.create_subprocess_exec(
             *_COMMAND, stdin=PIPE, stdout=PIPE, env=plain_environment() | _ONE_ARENA, start_new_session=True
@@ -265,8 +265,7 @@ class ArchivingService:
     async def _listen(self, process: Process) -> None:
         """Only while this waits for a line is the archiver waited for: one that stands at a full pipe is not silent."""
         assert process.stdout is not None
-        lock_timeout_s = self._settings.lock_timeout_s
-        silence = Silence(process.pid, self._patience, lock_timeout_s=lock_timeout_s, now=self._clock())
+        silence = Silence(process.pid, self._patience, lock_timeout_s=self._settings.lock_timeout_s, now=self._clock())
         while True:
             try:
                 async with asyncio.timeout(self._patience.ask_every_s):
@@ -318,6 +317,7 @@ class ArchivingService:
             self.keeper.failed(ArchiverEnded(self._why_ended))
             await self._note_pace()
         elif isinstance(report, Ready):
+            self._store.require_in_place()
             self.health.recover(ARCHIVER)
             self._workload = Workload(unfinished=report.unfinished)
             self.keeper.worked()

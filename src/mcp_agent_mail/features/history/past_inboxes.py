@@ -11,7 +11,7 @@ from pathlib import Path
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.history import FileHistory, FilePlace, FoundFile
-from mcp_agent_mail.archive.reading.bounded_reader import ArchiveNotFound, ArchiveUnreadable
+from mcp_agent_mail.archive.reading.bounded_reader import ArchiveNotFound, ArchiveUnreadable, TimeBudget
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
@@ -38,7 +38,9 @@ from mcp_agent_mail.store.transaction import View
 _COMMITS_LOOKED_AT = 20
 """The newest of those that wrote a message: the purge, and before it the last that had the text."""
 GIT_S = 10.0
-"""For one run of Git; a past inbox may need one or two for each message that was purged."""
+"""For one run of Git; a past inbox may need one or two for each message that was purged. A page's have no more all
+together.
+"""
 _FRONT_BYTES = 4 * 1024 * 1024
 """What may stand above a body: the names of some thousand recipients."""
 
@@ -61,11 +63,20 @@ class NeedsGit(Exception):
 
 
 def read_past_inbox(
-    view: View, agent: Agent, project: Project, places: StorePlaces, *, at: Micros, limit: int, with_git: bool = True
+    view: View,
+    agent: Agent,
+    project: Project,
+    places: StorePlaces,
+    *,
+    at: Micros,
+    limit: int,
+    with_git: bool = True,
+    within: TimeBudget | None = None,
 ) -> PastInbox:
     """The newest `limit` of what had been delivered to the agent `at` that time, with bodies, 2 MiB of them at most.
     A message that was purged since has its text from Git; one that was purged by then is the tombstone that it was.
-    Raises ArchiveSilent for a Git that hangs; without `with_git` NeedsGit where one would have to be asked.
+    Raises ArchiveSilent for a Git that hangs, ArchiveReadTooLong for one that needs more than is left of `within`;
+    without `with_git` NeedsGit where one would have to be asked.
     """
     to_seq = view.inboxes.seq_until(agent.id, at)
     page = InboxPage(limit=limit, to_seq=to_seq, seen_to_seq=to_seq)
@@ -74,9 +85,8 @@ def read_past_inbox(
     if purged and not with_git:
         raise NeedsGit
     bodies = load_bodies(view, (one.head for one in entries if one.head.id not in purged))
-    texts = _RecoveredTexts(
-        view, agent, project, places, room=MAX_BODIES_BYTES - sum(map(escaped_bytes, bodies.values()))
-    )
+    room = MAX_BODIES_BYTES - sum(map(escaped_bytes, bodies.values()))
+    texts = _RecoveredTexts(view, agent, project, places, room=room, within=within)
     found = {one.head.id: texts.read(one.head) for one in entries if one.head.id in purged}
     bodies |= {message_id: text.body_md for message_id, text in found.items() if isinstance(text, ArchivedMail)}
     entries = [_with_attachments(one, found.get(one.head.id)) for one in entries]
@@ -125,12 +135,22 @@ def _with_attachments(entry: InboxEntry, text: ArchivedMail | MissingText | None
 class _RecoveredTexts:
     """Texts of messages from the history of the sender's archive, else of the reader's; `room` bytes of them."""
 
-    def __init__(self, view: View, agent: Agent, project: Project, places: StorePlaces, *, room: int) -> None:
+    def __init__(
+        self,
+        view: View,
+        agent: Agent,
+        project: Project,
+        places: StorePlaces,
+        *,
+        room: int,
+        within: TimeBudget | None = None,
+    ) -> None:
         self._view = view
         self._agent = agent
         self._project = project
         self._places = places
         self._room = room
+        self._within = within
 
     def read(self, head: MessageHead) -> ArchivedMail | MissingText | None:
         """None where there is no room for it any more."""
@@ -156,7 +176,7 @@ class _RecoveredTexts:
         commits = self._view.outbox.commits_of_mail(project.id, head.id, _COMMITS_LOOKED_AT)
         snapshot = {"created_ts": head.created_ts, "id": head.id, "subject": head.subject}
         versions = {f"{folder}/{mail_tail(snapshot, one)}": one for one in range(OLDEST_VERSION, FORMAT_VERSION + 1)}
-        files = FileHistory(self._places.archive(project), timeout_s=GIT_S)
+        files = FileHistory(self._places.archive(project), timeout_s=GIT_S, within=self._within)
         for file in files.find([FilePlace(hexsha, path) for hexsha in commits for path in versions]):
             if file.size_bytes > self._room + _FRONT_BYTES:
                 return None

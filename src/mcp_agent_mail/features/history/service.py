@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from mcp_agent_mail.archive.history import FileHistory, FilePlace, HistoryEntry
+from mcp_agent_mail.archive.reading.bounded_reader import TimeBudget
 from mcp_agent_mail.archive.reading.browser import ArchiveReader, CommitChange, ShownFile, ShownFolder
 from mcp_agent_mail.archive.repository import BRANCH
 from mcp_agent_mail.core.clock import Clock, Micros
@@ -31,7 +32,7 @@ from mcp_agent_mail.features.messaging.requests import InboxRequest, MessageRequ
 from mcp_agent_mail.features.messaging.visibility import open_inbox
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.past_mail import DAY, MailPair
-from mcp_agent_mail.store.transaction import View, open_view
+from mcp_agent_mail.store.transaction import View
 
 T = TypeVar("T")
 
@@ -42,8 +43,8 @@ MOST_NAMES = 200
 
 _ACT = "Looking back"
 _THREADS = 2
-_WITHIN_S = 40.0
-"""For one look: a few runs of Git, each with a limit of its own, end before it."""
+_WITHIN_S = 20.0
+"""For one look: its runs of Git, which have GIT_S all together, end before it."""
 
 
 class NotArchivedYet(NotFound):
@@ -145,18 +146,26 @@ class HistoryService:
         store has no more.
         """
         opened = await self._store.read(lambda view: open_inbox(view, caller, agent_name, project.human_key))
-        database = self._store.path
+
+        within = TimeBudget(GIT_S)
 
         def read(*, with_git: bool) -> PastInbox:
-            with open_view(database) as view:
+            with self._store.view_aside() as view:
                 return read_past_inbox(
-                    view, opened.agent, opened.project, self._places, at=at, limit=limit, with_git=with_git
+                    view,
+                    opened.agent,
+                    opened.project,
+                    self._places,
+                    at=at,
+                    limit=limit,
+                    with_git=with_git,
+                    within=within,
                 )
 
         try:
             return await self._mail_looks.look(project.slug, lambda: read(with_git=False))
         except NeedsGit:
-            return await self.looks.look(str(self._places.archive(project)), lambda: read(with_git=True))
+            return await self._looked(self._places.archive(project), lambda: read(with_git=True), within)
 
     async def raw_message(self, caller: Caller, project: Project, message_id: MessageId) -> bytes:
         """The file that the sender's archive has of a message, for those who see all that it says. Raises
@@ -178,7 +187,8 @@ class HistoryService:
         versions = range(FORMAT_VERSION, OLDEST_VERSION - 1, -1)
         places = [FilePlace(BRANCH, f"messages/{mail_tail(snapshot, version)}") for version in versions]
         archive = self._places.archive(home)
-        return await self.looks.look(str(archive), lambda: _read_raw(archive, places, message_id))
+        within = TimeBudget(GIT_S)
+        return await self._looked(archive, lambda: _read_raw(archive, places, message_id, within), within)
 
     async def _untold(self, caller: Caller, project: Project, hexshas: Sequence[str]) -> Untold:
         """Nothing is hidden from the operator."""
@@ -187,8 +197,12 @@ class HistoryService:
         return await self._store.read(lambda view: find_untold(view, caller, project, hexshas))
 
     async def _browsed(self, project: Project, look: Callable[[ArchiveReader], T]) -> T:
-        path = self._places.archive(project)
-        return await self.looks.look(str(path), lambda: look(ArchiveReader(path)))
+        path, within = self._places.archive(project), TimeBudget(GIT_S)
+        return await self._looked(path, lambda: look(ArchiveReader(path, within=within)), within)
+
+    async def _looked(self, archive: Path, look: Callable[[], T], within: TimeBudget) -> T:
+        """Its wait for those who look there already is taken off its time for Git."""
+        return await self.looks.look(str(archive), look, begins_within_s=max(0.0, within.left_s()))
 
 
 def _require_open(seen: SeenMessage) -> None:
@@ -203,8 +217,8 @@ def _require_open(seen: SeenMessage) -> None:
         )
 
 
-def _read_raw(archive: Path, places: Sequence[FilePlace], message_id: MessageId) -> bytes:
-    files = FileHistory(archive, timeout_s=GIT_S)
+def _read_raw(archive: Path, places: Sequence[FilePlace], message_id: MessageId, within: TimeBudget) -> bytes:
+    files = FileHistory(archive, timeout_s=GIT_S, within=within)
     found = files.find(places)
     if not found:
         raise NotArchivedYet(

@@ -230,6 +230,10 @@ _Place = tuple[int, int]
 """The disk, and the number of the file there."""
 
 
+TAKEN_AWAY = "A file of the database that this server has open was deleted, moved or replaced"
+"""How what `DatabaseTakenAway` says begins, by which a command knows it in what a server says of its health."""
+
+
 class DatabaseTakenAway(StoreFailed):
     """What is under the name of the database, or of its log, is not what this server has open; `data.path`. Whatever
     it wrote would be lost when it stops.
@@ -237,15 +241,26 @@ class DatabaseTakenAway(StoreFailed):
 
     recoverable = False
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_database: bool = True) -> None:
         AgentMailError.__init__(
             self,
-            "A file of the database that this server has open was deleted, moved or replaced, so nothing is "
-            "written: it would be lost. Nothing of this call was kept; reading goes on.",
-            hint=f"Put that very file back to {path}: writes then go on by themselves. If it is gone for good, read "
-            f"here what you need before you stop the server, which ends the last of it. {WAYS_BACK}",
+            f"{TAKEN_AWAY}, so nothing is written: it would be lost. Nothing of this call was kept; reading goes on "
+            "where the file was open before.",
+            hint=(_DATABASE_GONE if is_database else _LOG_GONE).format(path=path),
             data={"path": str(path)},
         )
+
+
+_DATABASE_GONE = (
+    "Put that very file back to {path}: writes then go on by themselves. If it is gone for good, read here what you "
+    f"need before you stop the server, which ends the last of it. {WAYS_BACK}"
+)
+_LOG_GONE = (
+    "Put that very file back to {path}: writes then go on by themselves. If it is gone, all mail is still there: stop "
+    "the server as usual (Ctrl-C, SIGTERM; no SIGKILL, which would lose the newest), which carries it over into the "
+    "database, start it again, then run `am doctor check`."
+)
+"""SQLite goes on with what it has open, and writes it back at the last close."""
 
 
 class OpenFiles:
@@ -265,7 +280,7 @@ class OpenFiles:
         """Raise DatabaseTakenAway."""
         for path, place in self._found:
             if _has_left(path, place):
-                raise DatabaseTakenAway(Path(path))
+                raise DatabaseTakenAway(Path(path), is_database=path == self._found[0][0])
 
     def glance(self) -> None:
         """As `require_in_place`, before every COMMIT and on the writer's thread alone: of the database at once, of its
@@ -274,6 +289,29 @@ class OpenFiles:
         for path, place in (self._found[0], next(self._turns)):
             if _has_left(path, place):
                 self.require_in_place()
+
+    def fault_of(self, error: sqlite3.Error) -> StoreFailed:
+        """What a caller is told of an outside fault: of files that are not in their places that alone, as it explains
+        whatever was read.
+        """
+        try:
+            self.require_in_place()
+        except DatabaseTakenAway as taken:
+            return taken
+        return StoreFailed.because(error)
+
+    @contextmanager
+    def held_in_place(self) -> Iterator[None]:
+        """For what opens the database by its name, reads and closes it: raises DatabaseTakenAway, with nothing opened
+        where that is known before, and instead of an answer of another file.
+        """
+        self.require_in_place()
+        try:
+            yield
+        except sqlite3.Error:
+            self.require_in_place()
+            raise
+        self.require_in_place()
 
     @property
     def problem(self) -> str | None:

@@ -17,7 +17,7 @@ from mcp_agent_mail.core.concurrency.thread_names import name_this_thread
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.store.engine.connection import EchoingConnection, open_reading
-from mcp_agent_mail.store.engine.faults import StoreFailed, is_outside_fault
+from mcp_agent_mail.store.engine.faults import OpenFiles, is_damage, is_outside_fault
 
 CONNECTIONS = 2
 EACH = 1
@@ -39,12 +39,15 @@ class ReadTooLong(Busy):
 
 
 class LongReads:
-    """A bounded pool of read-only connections, opened when first needed."""
+    """A bounded pool of read-only connections, opened when first needed, and only of the database whose `files` are
+    open: a connection belongs to the file that it was opened on, whatever is under the name later.
+    """
 
     def __init__(
         self,
         path: Path,
         *,
+        files: OpenFiles | None = None,
         connections: int = CONNECTIONS,
         max_waiting: int = MAX_WAITING,
         time_bound_s: float = TIME_BOUND_S,
@@ -52,6 +55,7 @@ class LongReads:
         counts: bool = False,
     ) -> None:
         self._path = path
+        self._files = OpenFiles(path) if files is None else files
         self._idle: list[_Lent] = []
         self._ending: set[asyncio.Future[object]] = set()
         bounds = TurnBounds(
@@ -71,12 +75,13 @@ class LongReads:
     async def connection(self, caller: str = "server") -> AsyncIterator[aiosqlite.Connection]:
         """Lend a connection that cannot write. What still runs when the time is up is stopped: ReadTooLong.
 
-        Callers take turns. Raises TooMuchAtOnce.
+        Callers take turns. Raises TooMuchAtOnce, DatabaseTakenAway where another file would have to be opened, and
+        StoreFailed for what SQLite could not read.
         """
         if self._closed:
             raise StoreClosing("The server is stopping.", hint="Call again when it is back.")
         async with self._turns.turn(caller):
-            lent = self._idle.pop() if self._idle else await self._open()
+            lent = self._idle.pop() if self._idle else await self._opened()
             lent.bound.begin(self._time_bound_s)
             if lent.echoing is not None:
                 lent.echoing.context = contextvars.copy_context()
@@ -88,7 +93,11 @@ class LongReads:
                 self._discard(lent.connection)
                 raise
             except sqlite3.Error as error:
-                await self._give_back(lent)
+                if is_damage(error):
+                    # What it holds of the file may be what is wrong.
+                    self._discard(lent.connection)
+                else:
+                    await self._give_back(lent)
                 raise self._told(error, lent.bound) from error
             except BaseException:
                 await self._give_back(lent)
@@ -104,19 +113,40 @@ class LongReads:
         while self._ending:
             await self._ending.pop()
 
-    async def _open(self) -> _Lent:
+    async def _opened(self) -> _Lent:
         bound = _Bound()
+        try:
+            return await self._open(bound)
+        except sqlite3.Error as error:
+            raise self._told(error, bound) from error
+
+    async def _open(self, bound: _Bound) -> _Lent:
         echoing: EchoingConnection | None = None
 
         def connect() -> sqlite3.Connection:
             nonlocal echoing
             name_this_thread("long-reads")
-            connection = open_reading(self._path, echo=self._echo, counts=self._counts)
+            connection = self._connect()
             echoing = connection if isinstance(connection, EchoingConnection) else None
             connection.set_progress_handler(bound.is_to_stop, _STEPS_BETWEEN_LOOKS)
             return connection
 
         return _Lent(await aiosqlite.core.Connection(connect, _ROWS_AT_ONCE), bound, echoing)
+
+    def _connect(self) -> sqlite3.Connection:
+        """To the database that is open, and to its log: both are opened by their names. Of another file nothing is
+        read, since that would meet this one's log.
+        """
+        self._files.require_in_place()
+        connection = open_reading(self._path, echo=self._echo, counts=self._counts)
+        try:
+            self._files.require_in_place()
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            self._files.require_in_place()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     async def _give_back(self, lent: _Lent) -> None:
         if self._closed:
@@ -136,7 +166,7 @@ class LongReads:
                 f"The query took longer than {self._time_bound_s:g} s and was stopped.",
                 first="Ask for less: more specific words, a later since_ts, a smaller limit.",
             )
-        return StoreFailed.because(error) if is_outside_fault(error) else error
+        return self._files.fault_of(error) if is_outside_fault(error) else error
 
 
 class _Bound:

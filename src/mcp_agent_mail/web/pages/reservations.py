@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from mcp_agent_mail.core.concurrency.computation import computed
-from mcp_agent_mail.core.errors import AgentMailError, NotFound, PermissionDenied
+from mcp_agent_mail.core.errors import AgentMailError, Conflict, NotFound, PermissionDenied, listed
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.identity.names import HUMAN
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
+from mcp_agent_mail.domain.patterns.pattern import overlap
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reservations import Patterns, conflicts_among
 from mcp_agent_mail.features.reservations.staleness import Assessment
@@ -26,12 +27,17 @@ WAITING_SHOWN = 50
 COMPARED_STEPS = 40_000
 """Of one page's pairs: some 30 ms, beside the event loop."""
 MAX_NOTE = 500
+HOLDERS_SHOWN = 5
 LOOK_WITHIN_S = 2.0
 """So long the page of one waits for the disk."""
 
 
 class NoReservation(NotFound):
     """The project has no file reservation of this number."""
+
+
+class EndedAlready(Conflict):
+    """It ended after the page with the form was shown: there was nothing to release, and nobody to tell."""
 
 
 async def reservations(page: PageContext) -> PageAnswer:
@@ -58,6 +64,7 @@ async def reservations(page: PageContext) -> PageAnswer:
         "is_compared": against is not None,
         "conflicts": sum(bool(row.against) for row in rows),
         "released": page_number(page.request.asked("released")),
+        "is_told": page.request.asked("told") != "0",
         "more": with_query(own, {"ended": ended, "after": shown[-1].lease.id}) if len(found) > PAGE_SIZE else None,
     }
     return await page.shown(
@@ -122,7 +129,9 @@ async def _found(page: PageContext, project: Project) -> Assessment:
 
 
 async def release(page: PageContext) -> PageAnswer:
-    """As `Human`, by the evidence: a refusal says on the same page what speaks against it."""
+    """As `Human`, by the evidence: a refusal says on the same page what speaks against it, and one that comes too late
+    who holds the files by now.
+    """
     project = await page.services.pages.oversight.project(page.keys["project"])
     found = await _found(page, project)
     arguments = {
@@ -133,10 +142,41 @@ async def release(page: PageContext) -> PageAnswer:
         "note": page.request.field("note"),
     }
     try:
-        await page.host.run_tool("force_release_file_reservation", arguments)
+        answer = await page.host.run_tool("force_release_file_reservation", arguments)
+        assert isinstance(answer, dict)
+        if answer.get("already_released"):
+            raise await _ended_already(page, project, found.lease)
     except AgentMailError as refused:
         # To the operator it is the evidence that says no.
         status = 409 if isinstance(refused, PermissionDenied) else status_of(refused)
         return await _reservation(page, for_people(refused), status=status)
     own = project_url(project.slug, "file_reservations")
-    return redirect(with_query(own, {"released": found.lease.id}))
+    told = None if answer["reservation"]["notified"] else "0"
+    return redirect(with_query(own, {"released": found.lease.id, "told": told}))
+
+
+async def _ended_already(page: PageContext, project: Project, ended: Lease) -> EndedAlready:
+    live = await page.services.leases.reservations.list_(
+        page.caller, project.human_key, active_only=True, limit=PAGE_SIZE, after_id=0
+    )
+    over = await _over(ended, [one.lease for one in live])
+    # Quoted, so that no pattern is taken for words of the rule's own.
+    held = [f"{one.agent} holds '{one.path_pattern}'" for one in over[:HOLDERS_SHOWN]]
+    by_now = f" {listed(held, 'and')} now." if held else ""
+    return EndedAlready(
+        f"Reservation {ended.id} had ended already: nothing was released, and nobody was told by this.{by_now}",
+        hint="The page File reservations lists the live ones: each is released on its own page.",
+    )
+
+
+async def _over(ended: Lease, live: Sequence[Lease]) -> list[Lease]:
+    """Those that lie over the same files; of the same words alone where the patterns are too much to compare."""
+
+    def compare() -> list[Lease]:
+        patterns, work = Patterns(), WorkBudget(COMPARED_STEPS)
+        try:
+            return [one for one in live if overlap(patterns.of(ended), patterns.of(one), work)]
+        except PatternsTooHard:
+            return [one for one in live if one.path_pattern == ended.path_pattern]
+
+    return await computed(compare)

@@ -65,15 +65,21 @@ def contact_view(contact: Contact, seen_from: ProjectId, now: Micros) -> Contact
     )
 
 
+_ANSWERED = {"approved": ("Approved", "delivered"), "denied": ("Denied", "returned to the sender")}
+
+
 def told_answer(did: str, mail: str) -> str:
     """What the answer that led to a page has done, from a known word and a number alone; empty without one."""
-    count = read_number(mail) or 0
-    waiting = "" if not count else f" {count} held {'message was' if count == 1 else 'messages were'}"
-    if did == "approved":
-        return f"Approved.{waiting + ' delivered.' if count else ''}"
-    if did == "denied":
-        return f"Denied.{waiting + ' returned to the sender.' if count else ''}"
-    return ""
+    words = _ANSWERED.get(did)
+    if words is None:
+        return ""
+    answer, moved = words
+    count = read_number(mail)
+    if count is None:
+        return f"{answer}."
+    if not count:
+        return f"{answer}. No held mail was {moved}: none waited."
+    return f"{answer}. {count} held {'message was' if count == 1 else 'messages were'} {moved}."
 
 
 def seen_of(contact: Contact | None) -> str:
