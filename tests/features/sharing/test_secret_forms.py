@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import product
 
 import pytest
 
+from mcp_agent_mail.features.sharing import redaction
 from mcp_agent_mail.features.sharing.redaction import Redactor
 from mcp_agent_mail.features.sharing.secret_forms import SECRET_FORMS, SecretForm
 
@@ -17,6 +20,17 @@ _MOST_TIMES = 12
 """Four is in proportion, and sixteen its square."""
 _UNTOLD_S = 0.05
 """Of a long text; what takes less says nothing of how it grows."""
+_RUN, _LONGER_RUN = 16 * 1024, 64 * 1024
+_CLASSES = "aAf0 -_\n\t\\\u200b"
+"""One of each class that a pattern may mean without naming it."""
+_EXPRESSIONS = {
+    **{f"{number} {form.kind}": form.pattern_of_ascii for number, form in enumerate(SECRET_FORMS)},
+    **{f"passed over {number}": one for number, one in enumerate(redaction._PASSED_OVER) if one is not None},
+    "homes": redaction._HOMES,
+    "unseen": redaction._BETWEEN,
+    "slugs": redaction._SLUGS,
+    "directory": redaction._path("/code/wares/app"),
+}
 
 
 @pytest.mark.parametrize(
@@ -128,12 +142,32 @@ def test_redaction_takes_time_in_proportion_to_the_text(said: str) -> None:
     assert _times(Redactor({"/code/app": "app"}, {"a-a": "b"}).text, f"{said}") < _MOST_TIMES
 
 
-def _times(work: Callable[[str], Iterable[object]], said: str) -> float:
-    """How much longer a text of _LONG characters takes than one of _SHORT."""
-    if _cost(work, said, _LONG) < _UNTOLD_S:
+@pytest.mark.parametrize("name", _EXPRESSIONS)
+def test_a_run_of_whatever_an_expression_mentions_takes_time_in_proportion_to_its_length(name: str) -> None:
+    expression = _EXPRESSIONS[name]
+
+    grown = {
+        said: times
+        for said in map("".join, product(_mentioned(expression), repeat=2))
+        if (times := _times(expression.finditer, said, _RUN, _LONGER_RUN)) >= _MOST_TIMES
+    }
+
+    assert grown == {}
+
+
+def _mentioned(expression: re.Pattern[str]) -> list[str]:
+    """The characters that its pattern holds, of letters and digits one for all."""
+    return sorted({*_CLASSES, *(one for one in expression.pattern if not one.isalnum())})
+
+
+def _times(work: Callable[[str], Iterable[object]], said: str, short: int = _SHORT, long: int = _LONG) -> float:
+    """How much longer a text of `long` characters takes than one of `short`, a fourth of it; 0 where the square of what
+    the short one takes would be too little to tell.
+    """
+    if _cost(work, said, short) * (long / short) ** 2 < _UNTOLD_S or _cost(work, said, long) < _UNTOLD_S:
         return 0
-    long, short = (min(_cost(work, said, length) for _ in range(3)) for length in (_LONG, _SHORT))
-    return long / short
+    longer, shorter = (min(_cost(work, said, length) for _ in range(3)) for length in (long, short))
+    return longer / shorter
 
 
 def _cost(work: Callable[[str], Iterable[object]], said: str, length: int) -> float:

@@ -43,7 +43,7 @@ _NAME = r"(?:[^/\s\"'`<>\\%&]|%(?!2[fF]|5[cC])){1,64}"
 _HOMES = re.compile(
     rf"{_BEGINS}{_ABOVE}{_SLASH}(?:(?:home|Users){_SLASH}{_NAME}|r(?:oot)(?![\w-]))"
     rf"|[A-Za-z](?::|%3[aA])(?:\\+|/|%5[cC]|{_SLASH})Users(?:\\+|/|%5[cC]|{_SLASH}){_NAME}"
-    rf"|\\\\+wsl(?:\$|\.localhost)\\+[^\\\s]{{1,40}}\\+home\\+{_NAME}"
+    rf"|(?<!\\)\\\\++wsl(?:\$|\.localhost)\\+[^\\\s]{{1,40}}\\+home\\+{_NAME}"
 )
 
 
