@@ -127,16 +127,40 @@ def _path(path: str) -> re.Pattern[str]:
 
 _Span = tuple[int, int, str]
 _SHORT = 6
+_WORD = re.compile(r"\S+")
 
 
 def _said(known: Iterable[str], text: str) -> Iterator[_Span]:
     """Where in `text` one of those is, however its parts are spaced; a short one where it is a word."""
-    for part in {part for secret in known for part in secret.split(REDACTED)}:
-        words = part.split()
-        is_short = sum(map(len, words)) < _SHORT
-        form = r"\s+".join(map(re.escape, words))
-        for match in re.finditer(rf"(?<!\w){form}(?!\w)" if is_short else form, text) if words else ():
-            yield *match.span(), "known"
+    parts = {" ".join(part.split()) for secret in known for part in secret.split(REDACTED)} - {""}
+    if not parts:
+        return
+    spaced, places = _spaced_once(text)
+    for part in parts:
+        is_short = len(part) - part.count(" ") < _SHORT
+        at = spaced.find(part)
+        while at >= 0:
+            end = at + len(part)
+            is_taken = not is_short or not (_is_in_word(spaced, at - 1) or _is_in_word(spaced, end))
+            if is_taken:
+                yield places[at], places[end - 1] + 1, "known"
+            at = spaced.find(part, end if is_taken else at + 1)
+
+
+def _spaced_once(text: str) -> tuple[str, list[int]]:
+    """With one blank for all space between two words, and where in `text` each character stands."""
+    places: list[int] = []
+    words: list[str] = []
+    for word in _WORD.finditer(text):
+        if words:
+            places.append(word.start() - 1)
+        words.append(word[0])
+        places.extend(range(*word.span()))
+    return " ".join(words), places
+
+
+def _is_in_word(text: str, at: int) -> bool:
+    return 0 <= at < len(text) and (text[at].isalnum() or text[at] == "_")
 
 
 def _by_marks(forms: Iterable[SecretForm]) -> Mapping[str, Sequence[tuple[str, SecretForm]]]:
