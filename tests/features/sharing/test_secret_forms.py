@@ -68,6 +68,30 @@ def test_keys_are_found_in_their_usual_surroundings(text: str) -> None:
         "password\uff1ahunter2xyz",
         "password: |\n  first line\n  hunter2xyz",
         "password: >-\r\n  hunter2xyz",
+        "password: >-\n  first\n\n \n  hunter2xyz",
+        "password: |\r\n\r\n  first\r\n\r\n  hunter2xyz",
+        *(f"password: {mark}\n    first\n  hunter2xyz" for mark in ("|2", "|2-", ">+2", ">-2", "|  ")),
+        "password: | # in two\n  first\n  hunter2xyz",
+        "password: |\n" + "  line\n" * 2_000 + "  hunter2xyz",
+        *(
+            f"password: {said} {value}"
+            for said in ("!!str", "!secret", "&a", "&a !!str", "!!str &a", "!<tag:yaml.org,2002:str>")
+            for value in ("hunter2xyz", "'some hunter2xyz'", "|\n  hunter2xyz", ">-\n  first\n\n  hunter2xyz")
+        ),
+        "password: !!binary |\n  hunter2xyz",
+        "password: &a\n  hunter2xyz",
+        "password='aaa'\"some hunter2xyz\"",
+        'password="aaa"\'some hunter2xyz\'"b"',
+        "password='aaa'hunter2xyz",
+        "password=''\"some hunter2xyz\"",
+        'password = "aaa" "some hunter2xyz"',
+        "password = 'aaa' + \"some hunter2xyz\"",
+        "password = 'aaa' . 'some hunter2xyz'",
+        "password = 'aaa' \\\n    'some hunter2xyz'",
+        'password: str | None = "some hunter2xyz"',
+        'const TOKEN: &\'static str = "some hunter2xyz";',
+        "export PWD=hunter2xyz",
+        "Server=h;Uid=sa;Pwd=/code/hunter2xyz",
         "password:\n  hunterxyz",
         "password:\n  hunter2xyz\nuser: joe",
         "> password:\n> hunter2xyz",
@@ -119,10 +143,27 @@ def test_values_are_found_however_they_are_put_to_their_names(text: str) -> None
         "--- a/secret.py\n+++ b/secret.py",
         "a monkeyJar.x and key.py",
         "cookies are eaten; so it is",
+        "cd $PWD; PWD=/code/app/src OLDPWD=/code",
+        "password: |\n\n\nuser: joe",
     ],
 )
 def test_plain_words_and_programs_stay(text: str) -> None:
     assert Redactor({}).text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("password: >-\n  first\n\n  second\n\nuser: joe", "password: REDACTED\n  REDACTED\n\nuser: joe"),
+        ('{"password":"x","user":"joe"}', '{"password":"REDACTED","user":"joe"}'),
+        ("curl -d 'password=\"x\"' -H 'a: b'", "curl -d 'password=\"REDACTED\"' -H 'a: b'"),
+        ('the password is "x". "Good", he said', 'the password is "REDACTED". "Good", he said'),
+        ('<i data-token="abc"/> <b class="c">', '<i data-token="REDACTED"/> <b class="c">'),
+        ("password: &a\n  user: joe\n", "password: REDACTED\n  user: joe\n"),
+    ],
+)
+def test_what_stands_behind_a_value_stays(text: str, shown: str) -> None:
+    assert Redactor({}).text(text) == shown
 
 
 @pytest.mark.parametrize("form", SECRET_FORMS, ids=lambda form: f"{form.kind} {form.needles[0].strip()}")

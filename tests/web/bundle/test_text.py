@@ -105,7 +105,7 @@ def test_a_body_that_is_too_much_work_is_text_without_what_entities_put_together
 
 @pytest.mark.parametrize(("size", "times"), [(90, 300), (400, 80)])
 def test_of_a_body_whose_secrets_are_too_much_work_by_themselves_nothing_is_shown(size: int, times: int) -> None:
-    """Within a fence each is a few lines. Seen alone all are many times what a page may be together, or each is too much."""
+    """Within a fence each is a few lines. Seen alone all are many times what a page may be, or each is too much."""
     fenced = "".join(_table(number, size, size) for number in range(times))
 
     shown = shown_body(f"{_PUT_TOGETHER}\n\n~~~\n{fenced}~~~\n", Redactor({}))

@@ -239,6 +239,8 @@ def _secret_of(match: re.Match[str]) -> tuple[int, int]:
     for marks in _QUOTES:
         if len(said) > 2 * len(marks) and said.startswith(marks) and said.endswith(marks):
             return begin + len(marks), end - len(marks)
+    if match.groupdict().get("joined"):
+        return begin, end
     return begin, begin + len(said.rstrip(_CLOSING))
 
 
