@@ -74,6 +74,7 @@ _NAMED = (
     rf"|session[_ -]?id|otp|connection[_ -]?string|{'|'.join(f'{one}[_ -]?key' for one in _KEYS)})"
 )
 _NAMES = ("pass", "pwd", "secret", "token", "credential", "cookie", "dsn", "session", "otp", "key", "connection")
+_PASSES = ("pass", "Pass", "PASS")
 _NAME = rf"{_NAMED}[\w-]{{0,30}}+[\"'\]]{{0,2}}{_BLANK}{{0,200}}"
 _QUOTED = (
     r'"""[\s\S]{1,20000}?"""|' + r"'''[\s\S]{1,20000}?'''|``[^\n]{1,20000}?``"
@@ -98,6 +99,23 @@ _NEXT_LINE = (
     rf"(?:(?={_QUOTED}{_ALONE})|(?![-#|<>+]+\s)(?=[^\s`\"'|][^\s(]{{2,}}+(?<![:,{{\[|]){_ALONE})"
     # Where it has no digit it may be a word of a sentence, or of a program: `if not token:`.
     r"(?:(?=\S{0,200}\d)|(?<=[ \t])(?<!> )(?!(?:break|continue|pass|raise|return|yield)\b)))"
+)
+# `pass` names a secret where it does not count, or call, what passes: `SMTP_PASS`, not `first_pass`.
+_RUNS = (
+    "all analysis backward band blur both by can color compute depth did does dry each every fast final first forward"
+    " full geometry has high is last light low main may multi must no not num number on one opt optimizer parse pct"
+    " percent post pre render scan second shadow should single slow test tests third to total two ui will"
+).split()
+_NO_RUN = "".join(
+    rf"(?<!(?<![A-Za-z])(?i:{one})[_-](?i:pass))(?<!(?<![A-Za-z]){one}Pass)(?<!{one.title()}Pass)" for one in _RUNS
+)
+_PASS = (
+    rf"[Pp](?:ass|ASS)(?:(?<=[A-Za-z0-9][_-](?i:pass))|(?<=[a-z0-9]Pass)){_NO_RUN}"
+    r"(?:[_-]?(?:\d{1,4}|(?i:dev|new|old|prod|stage|staging|test))|)(?![\w-])"
+)
+_NO_SECRET = (
+    r"(?![\"'`]?(?i:true|false|yes|no|on|off|ok|none|null|nil|undefined|pass|passed|fail|failed|skip|skipped"
+    r"|[\d.,%/]{{1,{digits}}})[\"'`]?(?![^\s,;)}}\]]))"
 )
 _PARAMETER = r"[\w-]{1,60}=(?:\\?\"[^\"\n]{0,2000}\"|[^\s,\"']{0,2000})"
 
@@ -231,6 +249,37 @@ SECRET_FORMS = (
         *(f"={blank}{mark}" for blank in ("", " ") for mark in "\"'"),
         form=rf"{_NAME}\??:{_BLANK}{{0,20}}[\w&*'.<>\[\]|? ]{{1,60}}={_BLANK}{{0,20}}(?P<secret>(?P<joined>{_JOINED}))",
     ),
+    _form(
+        "key=value",
+        *_PASSES,
+        form=(
+            rf"{_PASS}[\"'\]]{{0,2}}{_BLANK}{{0,40}}(?::=|=>|={{1,3}}|[:|]){_BLANK}{{0,40}}"
+            rf"{_NO_SECRET.format(digits=3)}{_VALUE}"
+        ),
+    ),
+    # By itself in the environment and in an address, where it is no count of tests.
+    _form(
+        "key=value", "pass=", "PASS=", form=rf"(?:pass|PASS)(?<![\w-].{{4}})=(?!=){_NO_SECRET.format(digits=7)}{_VALUE}"
+    ),
+    # In quotes, or in a line of its own, with a digit or a mark in it.
+    _form(
+        "key=value",
+        *_PASSES,
+        form=(
+            rf"[Pp]ass(?<![\w-].{{4}})[\"']?{_BLANK}{{0,9}}(?::=|=>|[:=]){_BLANK}{{0,9}}{_NO_SECRET.format(digits=7)}"
+            r"(?P<secret>\"(?=[^\s\"]{0,200}[\d!#$%&*+@^])[^\s\"]{4,1000}\"|'(?=[^\s']{0,200}[\d!#$%&*+@^])[^\s']{4,1000}')"
+        ),
+    ),
+    _form(
+        "key=value",
+        "--",
+        form=(
+            rf"{_begun('-', '[A-Za-z0-9_-]')}-(?:\w{{1,20}}-){{0,3}}pass{_NO_RUN}(?:{_BLANK}{{1,40}}|=)(?!-)"
+            rf"{_NO_SECRET.format(digits=3)}{_VALUE}"
+        ),
+    ),
+    # As OpenSSL takes it.
+    _form("key=value", "-pass", form=rf"-pass(?:in|out)?{_BLANK}{{1,40}}[\"']?pass:{_VALUE}"),
     _in_any_case(
         "key=value",
         "--",
