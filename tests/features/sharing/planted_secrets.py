@@ -77,6 +77,8 @@ FORMS: dict[str, Callable[[random.Random], tuple[str, str]]] = {
     "shopify": _key("shpat_", _HEX, 32),
     "linear": _key("lin_api_", _ALNUM, 40),
     "mailgun": _key("key-", _HEX, 32),
+    "slack hook of states": _key("https://hooks.slack-gov.com/services/T0001/B0001/", _ALNUM, 24),
+    "office hook before": _key("https://outlook.office.com/webhook/", _ALNUM, 40),
     "databricks": _key("dapi", _HEX, 32),
     "vault": _key("hvs.", _ALNUM, 24),
     "age": _key("AGE-SECRET-KEY-1", string.ascii_uppercase + string.digits, 40),

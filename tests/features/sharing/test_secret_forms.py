@@ -165,6 +165,7 @@ def test_values_are_found_however_they_are_put_to_their_names(text: str) -> None
         '{"pass": true, "last_pass": "dce", "pass": 12, "smtp_pass": null}',
         "clang --single-pass file.c --all-pass yes",
         "if db_pass:\n    pass\n",
+        "user_pass = decoded(errors) and ROWS_PER_PASS = 2_000; steps_a_pass: int; core.askPass=x",
     ],
 )
 def test_plain_words_and_programs_stay(text: str) -> None:
@@ -174,9 +175,13 @@ def test_plain_words_and_programs_stay(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("password: >-\n  first\n\n  second\n\nuser: joe", "password: REDACTED\n  REDACTED\n\nuser: joe"),
+        ("password: >-\n  first\n\n  second\n\nuser: joe", "password: >-\n  REDACTED\n\nuser: joe"),
         ('{"password":"x","user":"joe"}', '{"password":"REDACTED","user":"joe"}'),
         ("curl -d 'password=\"x\"' -H 'a: b'", "curl -d 'password=\"REDACTED\"' -H 'a: b'"),
+        ('token = "x" + "; ".join(y)', 'token = "REDACTED" + "; ".join(y)'),
+        ('"token: `x`", "- slug: `a_b`"', '"token: `REDACTED`", "- slug: `a_b`"'),
+        ('\'token = "x"\\nslug = "a"\'', '\'token = "REDACTED"\\nslug = "a"\''),
+        ("cookie: a='b' c='d'", "cookie: REDACTED c='d'"),
         ('the password is "x". "Good", he said', 'the password is "REDACTED". "Good", he said'),
         ('<i data-token="abc"/> <b class="c">', '<i data-token="REDACTED"/> <b class="c">'),
         ("password: &a\n  user: joe\n", "password: REDACTED\n  user: joe\n"),

@@ -231,17 +231,18 @@ def _places(text: str, passed: re.Pattern[str]) -> list[int]:
 
 
 def _secret_of(match: re.Match[str]) -> tuple[int, int]:
-    """Without what closes a sentence, a link or a cell behind it, and within its quotes."""
-    if "secret" not in match.re.groupindex or match["secret"] is None:
-        return match.span()
+    """Of `secret` without what closes a sentence, a link or a cell behind it, and within its quotes; of another group
+    all.
+    """
+    if match.lastgroup != "secret":
+        return match.span(match.lastgroup or 0)
     begin, end = match.span("secret")
     said = match["secret"]
     for marks in _QUOTES:
         if len(said) > 2 * len(marks) and said.startswith(marks) and said.endswith(marks):
             return begin + len(marks), end - len(marks)
-    if match.groupdict().get("joined"):
-        return begin, end
-    return begin, begin + len(said.rstrip(_CLOSING))
+    is_joined = match.groupdict().get("joined") is not None
+    return begin, end if is_joined else begin + len(said.rstrip(_CLOSING))
 
 
 def _merged(spans: Iterable[_Span]) -> list[_Span]:

@@ -84,9 +84,10 @@ _QUOTED = (
 _JOIN = (
     rf"(?:{_BLANK}{{0,20}}(?:\+|\|\||&|\\\r?\n){_BLANK}{{0,20}}|{_BLANK}\.{{1,2}}{_BLANK}|\.{{1,2}}|{_BLANK}{{1,20}})?"
 )
+# What follows is no part where it begins as what stands between two values does, or gets a value of its own.
 _PART = (
-    rf"{_JOIN}(?:\"(?!\s)(?:[^\"\\\n]|\\.|\"\"){{1,20000}}\"|'(?!\s)(?:[^'\\\n]|\\.|''){{1,20000}}')"
-    r"|[\w$][^\s\"'`,;:(){}\[\]<>|&]{0,4096}+"
+    rf"{_JOIN}(?:\"(?![\s,;:)\]}}])(?:[^\"\\\n]|\\.|\"\"){{1,20000}}\"|'(?![\s,;:)\]}}])(?:[^'\\\n]|\\.|''){{1,20000}}')"
+    r"|(?![\w.-]{1,60}\s{0,4}[:=])[\w$][^\s\"'`,;:(){}\[\]<>|&]{0,4096}+"
 )
 _JOINED = rf"(?:\"\"(?=')|''(?=\")){{0,4}}(?:{_QUOTED})(?:{_PART}){{0,40}}+"
 _VALUE = rf"(?=[*_~]{{0,4}}[^\s*_~])(?:[bfru]{{1,2}}(?=[\"']))?(?P<secret>(?P<joined>{_JOINED})|\S+)"
@@ -100,11 +101,29 @@ _NEXT_LINE = (
     # Where it has no digit it may be a word of a sentence, or of a program: `if not token:`.
     r"(?:(?=\S{0,200}\d)|(?<=[ \t])(?<!> )(?!(?:break|continue|pass|raise|return|yield)\b)))"
 )
+# All that is set in behind the mark of a block in YAML, empty lines in it too.
+_BLOCK = (
+    rf"{_BLANK}{{1,40}}(?:{_TAG}{_BLANK}{{1,40}}){{0,3}}[|>][+-]?[1-9]?[+-]?"
+    rf"(?:[ \t]{{1,80}}#[^\n]{{0,1000}}|[ \t]{{0,80}})"
+    rf"\r?\n{_EMPTY_LINES}[ \t]+(?P<block>[^\s][^\n]*+(?:\n{_EMPTY_LINES}[ \t]++[^\s][^\n]*+)*+)"
+)
+# A value with what YAML says of it before it: its type, or a name for it.
+_TAGGED = (
+    rf"{_BLANK}{{1,40}}(?P<tagged>{_TAG}(?:{_BLANK}{{1,40}}{_TAG}){{0,2}}"
+    rf"(?:(?:{_BLANK}{{1,40}}|{_BLANK}{{0,40}}\r?\n[ \t]{{1,80}}){_JOINED}|{_BLANK}{{1,40}}(?![|>#=])\S+"
+    rf"|{_BLANK}{{0,40}}\r?\n[ \t]{{1,80}}(?![-#|<>+]+\s)\S+(?<![:,{{\[|])(?={_ALONE})))"
+)
+# A value with the type that a program says of it: `password: str = "x"`.
+_TYPED = (
+    rf"{_BLANK}{{0,20}}(?P<typed>(?:[\w.<>\[\]|?]{{1,60}}+="
+    rf"|[\w&*.<>\[\]|? ]{{0,60}}(?:'static )?[\w.<>\[\]|?]{{1,60}} = )"
+    rf"{_JOINED})"
+)
 # `pass` names a secret where it does not count, or call, what passes: `SMTP_PASS`, not `first_pass`.
 _RUNS = (
-    "all analysis backward band blur both by can color compute depth did does dry each every fast final first forward"
-    " full geometry has high is last light low main may multi must no not num number on one opt optimizer parse pct"
-    " percent post pre render scan second shadow should single slow test tests third to total two ui will"
+    "a all analysis ask backward band blur both by can color compute depth did does dry each every fast final first"
+    " forward full geometry has high is last light low main may multi must no not num number on one opt optimizer parse"
+    " pct per percent post pre render scan second shadow should single slow test tests third to total two ui will"
 ).split()
 _NO_RUN = "".join(
     rf"(?<!(?<![A-Za-z])(?i:{one})[_-](?i:pass))(?<!(?<![A-Za-z]){one}Pass)(?<!{one.title()}Pass)" for one in _RUNS
@@ -115,7 +134,9 @@ _PASS = (
 )
 _NO_SECRET = (
     r"(?![\"'`]?(?i:true|false|yes|no|on|off|ok|none|null|nil|undefined|pass|passed|fail|failed|skip|skipped"
-    r"|[\d.,%/]{{1,{digits}}})[\"'`]?(?![^\s,;)}}\]]))"
+    r"|[\d.,%/_]{{1,{digits}}}|int|float|str|string|bytes|bool|boolean|number)[\"'`]?(?![^\s,;)}}\]]))"
+    # What a program calls.
+    r"(?!(?<== )[A-Za-z_][\w.]{{0,80}}\([^\s)]{{0,200}})"
 )
 _PARAMETER = r"[\w-]{1,60}=(?:\\?\"[^\"\n]{0,2000}\"|[^\s,\"']{0,2000})"
 
@@ -152,12 +173,14 @@ SECRET_FORMS = (
     ),
     _in_any_case(
         "webhook",
-        "hooks.slack.com",
+        "hooks.slack",
         "/api/webhooks/",
+        "office.com/webhook",
+        "office365.com/webhook",
         "webhook.office.com",
         form=(
-            r"(?:hooks\.slack\.com/(?:services|workflows|triggers)|discord(?:app)?\.com/api/webhooks"
-            r"|webhook\.office\.com)/(?P<secret>[^\s\"'`<>)]{8,})"
+            r"(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)|discord(?:app)?\.com/api/webhooks"
+            r"|webhook\.office\.com|outlook\.office(?:365)?\.com/webhook)/(?P<secret>[^\s\"'`<>)]{8,})"
         ),
     ),
     _form(
@@ -220,34 +243,10 @@ SECRET_FORMS = (
     _in_any_case(
         "key=value",
         *_NAMES,
-        form=rf"{_NAME}(?:(?::=|=>|={{1,3}}|[:\uff1a|]){_BLANK}{{0,200}}|[:=]{_NEXT_LINE}){_VALUE}",
-    ),
-    # All that is set in behind the mark of a block in YAML, empty lines in it too.
-    _in_any_case(
-        "key=value",
-        *(f"{blank}{mark}" for blank in " \t" for mark in "|>"),
         form=(
-            rf"{_NAME}:{_BLANK}{{1,40}}(?:{_TAG}{_BLANK}{{1,40}}){{0,3}}[|>][+-]?[1-9]?[+-]?"
-            rf"(?:[ \t]{{1,80}}#[^\n]{{0,1000}}|[ \t]{{0,80}})\r?\n{_EMPTY_LINES}"
-            rf"[ \t]+(?P<secret>[^\s][^\n]*+(?:\n{_EMPTY_LINES}[ \t]++[^\s][^\n]*+)*+)"
+            rf"{_NAME}(?:\??:(?:{_BLOCK}|{_TAGGED}|{_TYPED})"
+            rf"|(?:(?::=|=>|={{1,3}}|[:\uff1a|]){_BLANK}{{0,200}}|[:=]{_NEXT_LINE}){_VALUE})"
         ),
-    ),
-    # What YAML says of a value before it: its type, or a name for it.
-    _in_any_case(
-        "key=value",
-        *(f":{blank}{mark}" for blank in " \t" for mark in "!&"),
-        form=(
-            rf"{_NAME}:{_BLANK}{{1,40}}(?P<secret>{_TAG}(?:{_BLANK}{{1,40}}{_TAG}){{0,2}}"
-            rf"(?:(?:{_BLANK}{{1,40}}|{_BLANK}{{0,40}}\r?\n[ \t]{{1,80}})(?P<joined>{_JOINED})"
-            rf"|{_BLANK}{{1,40}}(?![|>#=])\S+"
-            rf"|{_BLANK}{{0,40}}\r?\n[ \t]{{1,80}}(?![-#|<>+]+\s)\S+(?<![:,{{\[|])(?={_ALONE})))"
-        ),
-    ),
-    # With the type that a program says of it: `password: str = "x"`.
-    _in_any_case(
-        "key=value",
-        *(f"={blank}{mark}" for blank in ("", " ") for mark in "\"'"),
-        form=rf"{_NAME}\??:{_BLANK}{{0,20}}[\w&*'.<>\[\]|? ]{{1,60}}={_BLANK}{{0,20}}(?P<secret>(?P<joined>{_JOINED}))",
     ),
     _form(
         "key=value",
