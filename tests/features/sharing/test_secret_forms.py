@@ -91,6 +91,7 @@ def test_keys_are_found_in_their_usual_surroundings(text: str) -> None:
         'password: str | None = "some hunter2xyz"',
         'const TOKEN: &\'static str = "some hunter2xyz";',
         "export PWD=hunter2xyz",
+        "PWD=/code/app&hunter2xyz",
         "export DB_PASS=hunter2xyz",
         "SMTP_PASS: hunter2xyz",
         "PASS=hunterxyz",

@@ -66,7 +66,7 @@ _KEYS = "api access private secret account auth encryption signing shared master
 # `PWD=/code/app` is where a shell stands; behind `;` it is part of what one connects with.
 _NO_DIRECTORY = (
     r"(?!(?:(?<![;&?\w-]pwd)|(?<=oldpwd))=[\"']?"
-    r"(?:[~/][\w.@+-]{0,64}/|/(?:app|code|home|root|src|tmp|work|workspace)\b))"
+    r"(?=[~/][\w.@+-]{0,64}/|/(?:app|code|home|root|src|tmp|work|workspace)\b)[\w.@+~/-]{1,400}+(?![^\s\"';)]))"
 )
 _NAMED = (
     # Each begins with a letter of its own, which is what it is looked for by.
@@ -89,10 +89,10 @@ _PART = (
     rf"{_JOIN}(?:\"(?![\s,;:)\]}}])(?:[^\"\\\n]|\\.|\"\"){{1,20000}}\"|'(?![\s,;:)\]}}])(?:[^'\\\n]|\\.|''){{1,20000}}')"
     r"|(?![\w.-]{1,60}\s{0,4}[:=])[\w$][^\s\"'`,;:(){}\[\]<>|&]{0,4096}+"
 )
-_JOINED = rf"(?:\"\"(?=')|''(?=\")){{0,4}}(?:{_QUOTED})(?:{_PART}){{0,40}}+"
+_JOINED = rf"(?:\"\"(?=')|''(?=\")){{0,4}}(?:{_QUOTED})(?>(?:{_PART}){{0,40}})"
 _VALUE = rf"(?=[*_~]{{0,4}}[^\s*_~])(?:[bfru]{{1,2}}(?=[\"']))?(?P<secret>(?P<joined>{_JOINED})|\S+)"
 _TAG = r"(?:!(?:<[^>\s]{1,200}>|[\w!:/.-]{0,200}+)|&[^\s,\[\]{}\"'`=&]{1,200}+)(?!\S)"
-_EMPTY_LINES = r"(?:[ \t]*+\r?\n)*+"
+_EMPTY_LINES = r"(?>(?:[ \t]*+\r?\n)*)"
 _ALONE = rf"{_BLANK}{{0,40}},?{_BLANK}{{0,40}}(?:[\r\n]|\Z)"
 _NEXT_LINE = (
     # Fences and empty lines between the two, then a value that has its line to itself.
@@ -105,7 +105,7 @@ _NEXT_LINE = (
 _BLOCK = (
     rf"{_BLANK}{{1,40}}(?:{_TAG}{_BLANK}{{1,40}}){{0,3}}[|>][+-]?[1-9]?[+-]?"
     rf"(?:[ \t]{{1,80}}#[^\n]{{0,1000}}|[ \t]{{0,80}})"
-    rf"\r?\n{_EMPTY_LINES}[ \t]+(?P<block>[^\s][^\n]*+(?:\n{_EMPTY_LINES}[ \t]++[^\s][^\n]*+)*+)"
+    rf"\r?\n{_EMPTY_LINES}[ \t]+(?P<block>[^\s][^\n]*+(?>(?:\n{_EMPTY_LINES}[ \t]++[^\s][^\n]*+)*))"
 )
 # A value with what YAML says of it before it: its type, or a name for it.
 _TAGGED = (
