@@ -75,3 +75,14 @@ def test_a_file_that_was_changed_since_is_not_shown(preview: BundleServer) -> No
 def test_a_port_that_is_taken_is_said(preview: BundleServer) -> None:
     with pytest.raises(Unavailable):
         BundleServer(preview.folder, int(preview.server_address[1]))
+
+
+def test_a_browser_that_goes_away_leaves_no_word(preview: BundleServer, capsys: pytest.CaptureFixture[str]) -> None:
+    for gone, said in ((ConnectionResetError(), ""), (ValueError("ours"), "ValueError: ours")):
+        try:
+            raise gone
+        except (ConnectionError, ValueError):
+            preview.handle_error(None, preview.server_address)
+
+        err = capsys.readouterr().err
+        assert (said in err) if said else (err == "")

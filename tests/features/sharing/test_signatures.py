@@ -9,6 +9,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.features.sharing import signatures
 from mcp_agent_mail.features.sharing.signatures import (
     KeyTaken,
@@ -66,6 +67,15 @@ def test_no_key_is_written_over(tmp_path: Path, name: str) -> None:
         make_keys(tmp_path / "own")
 
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("name", ["missing/key", "k" * 300, "k" * 253])
+def test_a_key_that_cannot_be_written_is_said_with_what_to_do(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Unavailable) as refused:
+        make_keys(tmp_path / name)
+
+    assert refused.value.hint
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_no_key_is_refused(tmp_path: Path) -> None:

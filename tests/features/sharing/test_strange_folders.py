@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.domain.own_files import EXPORTING
 from mcp_agent_mail.features.recovery.scratch import PlaceTaken, aside
 from mcp_agent_mail.features.sharing.folder import BundleExport, export_bundle
 from mcp_agent_mail.features.sharing.manifest import MANIFEST, SIGNATURE, BundleFile
 from mcp_agent_mail.features.sharing.results import SharedPreset
-from mcp_agent_mail.features.sharing.verify import ChangedBundle, verify_bundle
+from mcp_agent_mail.features.sharing.verify import MOST_OF_A_PATH, ChangedBundle, verify_bundle
 
 
 @pytest.fixture
@@ -113,5 +114,27 @@ def test_a_folder_that_cannot_be_read_is_not_passed_over(target: Path) -> None:
     os.close(os.open("hidden", os.O_WRONLY | os.O_CREAT, dir_fd=here))
     os.close(here)
 
-    with pytest.raises(OSError, match="name too long"):
+    with pytest.raises(ChangedBundle, match="name too long") as refused:
         verify_bundle(target, None)
+
+    assert refused.value.hint
+    assert len(refused.value.message) < 2 * MOST_OF_A_PATH + 200
+
+
+def test_of_a_very_long_path_its_begin_and_its_end_are_told(target: Path) -> None:
+    place = target / "/".join(["d" * 200] * 4)
+    place.mkdir(parents=True)
+    (place / "more.html").write_text("more")
+
+    with pytest.raises(ChangedBundle) as refused:
+        verify_bundle(target, None)
+
+    (problem,) = refused.value.data["problems"]
+    assert problem.startswith("dddd")
+    assert problem.endswith("/more.html is not in the manifest")
+    assert len(problem) < MOST_OF_A_PATH + 50
+
+
+def test_an_export_into_what_cannot_be_looked_at_says_so(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="name too long"):
+        _export(tmp_path / ("d" * 300), "1")

@@ -81,3 +81,43 @@ def test_of_a_body_that_puts_very_many_secrets_together_nothing_is_shown() -> No
     body = "".join(f"password: ``some word{number}``\n\n" for number in range(501))
 
     assert shown_body(body, Redactor({})).text == "REDACTED"
+
+
+_PUT_TOGETHER = f"s&#107;-ant-{_CORE}"
+
+
+def _table(number: int, columns: int, rows: int) -> str:
+    """A secret that is a table to who reads it alone."""
+    cells = "|a" * columns + "|\n" + "|-" * columns + "|\n" + "|x\n" * rows
+    return f'password="""x{number}\n\n{cells}\n"""\n\n'
+
+
+def test_a_body_that_is_too_much_work_is_text_without_what_entities_put_together() -> None:
+    body = f"{_PUT_TOGETHER}\n\n{_table(0, 2_000, 2_000)}and on"
+
+    shown = shown_body(body, Redactor({}))
+
+    assert shown.html is None
+    assert "|a" not in shown.text
+    assert _CORE not in shown.text
+    assert shown.text.split() == ["REDACTED", 'password="""REDACTED"""', "and", "on"]
+
+
+@pytest.mark.parametrize(("size", "times"), [(90, 300), (400, 80)])
+def test_of_a_body_whose_secrets_are_too_much_work_by_themselves_nothing_is_shown(size: int, times: int) -> None:
+    """Within a fence each is a few lines. Seen alone all are many times what a page may be, or each is too much."""
+    fenced = "".join(_table(number, size, size) for number in range(times))
+
+    shown = shown_body(f"{_PUT_TOGETHER}\n\n~~~\n{fenced}~~~\n", Redactor({}))
+
+    assert shown.html is None
+    assert shown.text == "REDACTED"
+
+
+def test_a_secret_of_very_many_words_is_looked_for_once_along_the_text() -> None:
+    body = f'{_PUT_TOGETHER} password="""{"x " * 9_000}y""" {"x " * 40_000}'
+
+    shown = shown_body(body, Redactor({}))
+
+    assert shown.text.split()[:2] == ["REDACTED", 'password="""REDACTED"""']
+    assert _CORE not in str(shown.html)

@@ -60,6 +60,11 @@ class BundleServer(ThreadingHTTPServer):
                 f"Port {port} cannot be used: {taken.strerror}.", hint="Leave --port out: any that is free is taken."
             ) from taken
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A browser that goes away is none of ours."""
+        if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]  # passed on as it came
+
     @property
     def url(self) -> str:
         """Its first page; all others begin so too."""

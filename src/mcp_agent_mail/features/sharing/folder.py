@@ -54,12 +54,12 @@ def export_bundle(
 
     It is built beside its place first. What a manifest of before does not list is never touched: where one of the new
     files would need its place, nothing is changed. Killed in between, the next export goes on. Raises PartOfStore,
-    PlaceTaken, UnfitManifest, TooMuchToShare.
+    PlaceTaken, UnfitManifest, TooMuchToShare, Unavailable.
     """
     target = target.absolute()
     require_outside(storage_root, target, is_made=True)
-    known = _known(target)
     try:
+        known = _known(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         with scratch_folder(aside(target, EXPORTING), for_what=target) as building:
             made = building.path / "made"

@@ -43,7 +43,7 @@ _NAME = r"(?:[^/\s\"'`<>\\%&]|%(?!2[fF]|5[cC])){1,64}"
 _HOMES = re.compile(
     rf"{_BEGINS}{_ABOVE}{_SLASH}(?:(?:home|Users){_SLASH}{_NAME}|r(?:oot)(?![\w-]))"
     rf"|[A-Za-z](?::|%3[aA])(?:\\+|/|%5[cC]|{_SLASH})Users(?:\\+|/|%5[cC]|{_SLASH}){_NAME}"
-    rf"|\\\\+wsl(?:\$|\.localhost)\\+[^\\\s]{{1,40}}\\+home\\+{_NAME}"
+    rf"|(?<!\\)\\\\++wsl(?:\$|\.localhost)\\+[^\\\s]{{1,40}}\\+home\\+{_NAME}"
 )
 
 
@@ -127,16 +127,40 @@ def _path(path: str) -> re.Pattern[str]:
 
 _Span = tuple[int, int, str]
 _SHORT = 6
+_WORD = re.compile(r"\S+")
 
 
 def _said(known: Iterable[str], text: str) -> Iterator[_Span]:
     """Where in `text` one of those is, however its parts are spaced; a short one where it is a word."""
-    for part in {part for secret in known for part in secret.split(REDACTED)}:
-        words = part.split()
-        is_short = sum(map(len, words)) < _SHORT
-        form = r"\s+".join(map(re.escape, words))
-        for match in re.finditer(rf"(?<!\w){form}(?!\w)" if is_short else form, text) if words else ():
-            yield *match.span(), "known"
+    parts = {" ".join(part.split()) for secret in known for part in secret.split(REDACTED)} - {""}
+    if not parts:
+        return
+    spaced, places = _spaced_once(text)
+    for part in parts:
+        is_short = len(part) - part.count(" ") < _SHORT
+        at = spaced.find(part)
+        while at >= 0:
+            end = at + len(part)
+            is_taken = not is_short or not (_is_in_word(spaced, at - 1) or _is_in_word(spaced, end))
+            if is_taken:
+                yield places[at], places[end - 1] + 1, "known"
+            at = spaced.find(part, end if is_taken else at + 1)
+
+
+def _spaced_once(text: str) -> tuple[str, list[int]]:
+    """With one blank for all space between two words, and where in `text` each character stands."""
+    places: list[int] = []
+    words: list[str] = []
+    for word in _WORD.finditer(text):
+        if words:
+            places.append(word.start() - 1)
+        words.append(word[0])
+        places.extend(range(*word.span()))
+    return " ".join(words), places
+
+
+def _is_in_word(text: str, at: int) -> bool:
+    return 0 <= at < len(text) and (text[at].isalnum() or text[at] == "_")
 
 
 def _by_marks(forms: Iterable[SecretForm]) -> Mapping[str, Sequence[tuple[str, SecretForm]]]:
@@ -207,15 +231,18 @@ def _places(text: str, passed: re.Pattern[str]) -> list[int]:
 
 
 def _secret_of(match: re.Match[str]) -> tuple[int, int]:
-    """Without what closes a sentence, a link or a cell behind it, and within its quotes."""
-    if "secret" not in match.re.groupindex or match["secret"] is None:
-        return match.span()
+    """Of `secret` without what closes a sentence, a link or a cell behind it, and within its quotes; of another group
+    all.
+    """
+    if match.lastgroup != "secret":
+        return match.span(match.lastgroup or 0)
     begin, end = match.span("secret")
     said = match["secret"]
     for marks in _QUOTES:
         if len(said) > 2 * len(marks) and said.startswith(marks) and said.endswith(marks):
             return begin + len(marks), end - len(marks)
-    return begin, begin + len(said.rstrip(_CLOSING))
+    is_joined = match.groupdict().get("joined") is not None
+    return begin, end if is_joined else begin + len(said.rstrip(_CLOSING))
 
 
 def _merged(spans: Iterable[_Span]) -> list[_Span]:

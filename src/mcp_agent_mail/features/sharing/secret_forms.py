@@ -63,18 +63,36 @@ def _apart(begin: str, before: str = "[A-Za-z0-9]") -> str:
 
 _BLANK = r"[^\S\r\n]"
 _KEYS = "api access private secret account auth encryption signing shared master license service".split()
+# `PWD=/code/app` is where a shell stands; behind `;` it is part of what one connects with.
+_NO_DIRECTORY = (
+    r"(?!(?:(?<![;&?\w-]pwd)|(?<=oldpwd))=[\"']?"
+    r"(?=[~/][\w.@+-]{0,64}/|/(?:app|code|home|root|src|tmp|work|workspace)\b)[\w.@+~/-]{1,400}+(?![^\s\"';)]))"
+)
 _NAMED = (
     # Each begins with a letter of its own, which is what it is looked for by.
-    r"(?:passw(?:or)?d|passphrase|passwd|pwd|secret|token(?!s\b)|credential|cookie|dsn|session[_ -]?id|otp"
-    rf"|connection[_ -]?string|{'|'.join(f'{one}[_ -]?key' for one in _KEYS)})"
+    rf"(?:passw(?:or)?d|passphrase|passwd|pwd{_NO_DIRECTORY}|secret|token(?!s\b)|credential|cookie|dsn"
+    rf"|session[_ -]?id|otp|connection[_ -]?string|{'|'.join(f'{one}[_ -]?key' for one in _KEYS)})"
 )
 _NAMES = ("pass", "pwd", "secret", "token", "credential", "cookie", "dsn", "session", "otp", "key", "connection")
+_PASSES = ("pass", "Pass", "PASS")
 _NAME = rf"{_NAMED}[\w-]{{0,30}}+[\"'\]]{{0,2}}{_BLANK}{{0,200}}"
 _QUOTED = (
     r'"""[\s\S]{1,20000}?"""|' + r"'''[\s\S]{1,20000}?'''|``[^\n]{1,20000}?``"
     r'|"(?:[^"\\\n]|\\.|""){1,20000}"|' + r"'(?:[^'\\\n]|\\.|''){1,20000}'|`[^`\n]{1,20000}`"
 )
-_VALUE = rf"(?=[*_~]{{0,4}}[^\s*_~])(?:[bfru]{{1,2}}(?=[\"']))?(?P<secret>{_QUOTED}|\S+)"
+# What a shell or a program puts together of several parts: `'a'"b"`, `'a'b`, `"a" "b"`, `"a" + "b"`.
+_JOIN = (
+    rf"(?:{_BLANK}{{0,20}}(?:\+|\|\||&|\\\r?\n){_BLANK}{{0,20}}|{_BLANK}\.{{1,2}}{_BLANK}|\.{{1,2}}|{_BLANK}{{1,20}})?"
+)
+# What follows is no part where it begins as what stands between two values does, or gets a value of its own.
+_PART = (
+    rf"{_JOIN}(?:\"(?![\s,;:)\]}}])(?:[^\"\\\n]|\\.|\"\"){{1,20000}}\"|'(?![\s,;:)\]}}])(?:[^'\\\n]|\\.|''){{1,20000}}')"
+    r"|(?![\w.-]{1,60}\s{0,4}[:=])[\w$][^\s\"'`,;:(){}\[\]<>|&]{0,4096}+"
+)
+_JOINED = rf"(?:\"\"(?=')|''(?=\")){{0,4}}(?:{_QUOTED})(?>(?:{_PART}){{0,40}})"
+_VALUE = rf"(?=[*_~]{{0,4}}[^\s*_~])(?:[bfru]{{1,2}}(?=[\"']))?(?P<secret>(?P<joined>{_JOINED})|\S+)"
+_TAG = r"(?:!(?:<[^>\s]{1,200}>|[\w!:/.-]{0,200}+)|&[^\s,\[\]{}\"'`=&]{1,200}+)(?!\S)"
+_EMPTY_LINES = r"(?>(?:[ \t]*+\r?\n)*)"
 _ALONE = rf"{_BLANK}{{0,40}},?{_BLANK}{{0,40}}(?:[\r\n]|\Z)"
 _NEXT_LINE = (
     # Fences and empty lines between the two, then a value that has its line to itself.
@@ -82,6 +100,43 @@ _NEXT_LINE = (
     rf"(?:(?={_QUOTED}{_ALONE})|(?![-#|<>+]+\s)(?=[^\s`\"'|][^\s(]{{2,}}+(?<![:,{{\[|]){_ALONE})"
     # Where it has no digit it may be a word of a sentence, or of a program: `if not token:`.
     r"(?:(?=\S{0,200}\d)|(?<=[ \t])(?<!> )(?!(?:break|continue|pass|raise|return|yield)\b)))"
+)
+# All that is set in behind the mark of a block in YAML, empty lines in it too.
+_BLOCK = (
+    rf"{_BLANK}{{1,40}}(?:{_TAG}{_BLANK}{{1,40}}){{0,3}}[|>][+-]?[1-9]?[+-]?"
+    rf"(?:[ \t]{{1,80}}#[^\n]{{0,1000}}|[ \t]{{0,80}})"
+    rf"\r?\n{_EMPTY_LINES}[ \t]+(?P<block>[^\s][^\n]*+(?>(?:\n{_EMPTY_LINES}[ \t]++[^\s][^\n]*+)*))"
+)
+# A value with what YAML says of it before it: its type, or a name for it.
+_TAGGED = (
+    rf"{_BLANK}{{1,40}}(?P<tagged>{_TAG}(?:{_BLANK}{{1,40}}{_TAG}){{0,2}}"
+    rf"(?:(?:{_BLANK}{{1,40}}|{_BLANK}{{0,40}}\r?\n[ \t]{{1,80}}){_JOINED}|{_BLANK}{{1,40}}(?![|>#=])\S+"
+    rf"|{_BLANK}{{0,40}}\r?\n[ \t]{{1,80}}(?![-#|<>+]+\s)\S+(?<![:,{{\[|])(?={_ALONE})))"
+)
+# A value with the type that a program says of it: `password: str = "x"`.
+_TYPED = (
+    rf"{_BLANK}{{0,20}}(?P<typed>(?:[\w.<>\[\]|?]{{1,60}}+="
+    rf"|[\w&*.<>\[\]|? ]{{0,60}}(?:'static )?[\w.<>\[\]|?]{{1,60}} = )"
+    rf"{_JOINED})"
+)
+# `pass` names a secret where it does not count, or call, what passes: `SMTP_PASS`, not `first_pass`.
+_RUNS = (
+    "a all analysis ask backward band blur both by can color compute depth did does dry each every fast final first"
+    " forward full geometry has high is last light low main may multi must no not num number on one opt optimizer parse"
+    " pct per percent post pre render scan second shadow should single slow test tests third to total two ui will"
+).split()
+_NO_RUN = "".join(
+    rf"(?<!(?<![A-Za-z])(?i:{one})[_-](?i:pass))(?<!(?<![A-Za-z]){one}Pass)(?<!{one.title()}Pass)" for one in _RUNS
+)
+_PASS = (
+    rf"[Pp](?:ass|ASS)(?:(?<=[A-Za-z0-9][_-](?i:pass))|(?<=[a-z0-9]Pass)){_NO_RUN}"
+    r"(?:[_-]?(?:\d{1,4}|(?i:dev|new|old|prod|stage|staging|test))|)(?![\w-])"
+)
+_NO_SECRET = (
+    r"(?![\"'`]?(?i:true|false|yes|no|on|off|ok|none|null|nil|undefined|pass|passed|fail|failed|skip|skipped"
+    r"|[\d.,%/_]{{1,{digits}}}|int|float|str|string|bytes|bool|boolean|number)[\"'`]?(?![^\s,;)}}\]]))"
+    # What a program calls.
+    r"(?!(?<== )[A-Za-z_][\w.]{{0,80}}\([^\s)]{{0,200}})"
 )
 _PARAMETER = r"[\w-]{1,60}=(?:\\?\"[^\"\n]{0,2000}\"|[^\s,\"']{0,2000})"
 
@@ -118,12 +173,14 @@ SECRET_FORMS = (
     ),
     _in_any_case(
         "webhook",
-        "hooks.slack.com",
+        "hooks.slack",
         "/api/webhooks/",
+        "office.com/webhook",
+        "office365.com/webhook",
         "webhook.office.com",
         form=(
-            r"(?:hooks\.slack\.com/(?:services|workflows|triggers)|discord(?:app)?\.com/api/webhooks"
-            r"|webhook\.office\.com)/(?P<secret>[^\s\"'`<>)]{8,})"
+            r"(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)|discord(?:app)?\.com/api/webhooks"
+            r"|webhook\.office\.com|outlook\.office(?:365)?\.com/webhook)/(?P<secret>[^\s\"'`<>)]{8,})"
         ),
     ),
     _form(
@@ -134,7 +191,8 @@ SECRET_FORMS = (
     _key("whsec_", form=r"whsec_[\w+/=-]{12,}"),
     _key("ghp_", "gho_", "ghu_", "ghs_", "ghr_", form=r"gh[pousr]_\w{16,}"),
     _key("github_pat_", form=r"github_pat_\w{16,}"),
-    _key("gl", form=r"gl(?:pat|dt|ptt|rt|rtr|soat|cbt|ft|imt|agent|oas|ffct)-[\w.-]{12,}"),
+    _key("gl", form=r"gl(?:pat|dt|ptt|rt|rtr|soat|cbt|ft|imt|agent|oas|ffct|wt)-[\w.-]{12,}"),
+    _key("GR1348941", form=r"GR1348941[\w-]{16,}"),
     _key("xox", "xapp-", form=r"(?:xox[a-z](?:\.xox[a-z])?|xapp)-[\w-]{8,}"),
     _key("AKIA", "ASIA", "ABIA", "ACCA", form=r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}"),
     _key("AIza", form=r"AIza[\w-]{28,}"),
@@ -149,15 +207,20 @@ SECRET_FORMS = (
     _key(".", form=rf"[MNO]{_apart('.', '[A-Za-z0-9_.-]')}[\w-]{{22,27}}\.[\w-]{{6}}\.[\w-]{{25,}}"),
     _key("shp", form=r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{16,}"),
     _key("lin_", "ntn_", "secret_", "figd_", "sbp_", form=r"(?:lin_(?:api|oauth)_|ntn_|secret_|figd_|sbp_)[\w-]{20,}"),
+    # A name of a variable may begin so: one that is a key has a digit.
+    _key("figu_", "figur_", form=rf"{_begun('fig')}ur?_(?=[\w-]{{0,60}}\d)[\w-]{{20,}}"),
+    _key("api_org_", form=rf"{_begun('api_org_')}[A-Za-z0-9]{{20,}}"),
     _key("key-", form=rf"{_begun('key-')}[0-9a-f]{{24,}}"),
     _key("dapi", form=rf"{_begun('dapi')}[0-9a-f]{{24,}}"),
     _key("hvs.", "hvb.", "hvr.", form=r"hv[sbr]\.[\w-]{16,}"),
     _in_any_case("provider key", "age-secret-key-", form=r"age-secret-key-[0-9a-z]{20,}"),
     # Meta's and Square's.
     _key("EAA", form=rf"EAA(?:[CG]\w{{20,}}|{_apart('EAA', '[A-Za-z0-9+/]')}[A-Z][\w-]{{20,}})"),
-    _key("sq0", "NRAK-", "fo1_", "ATATT", form=r"(?:sq0[a-z]{3}-|NRAK-|fo1_|ATATT)[\w=-]{16,}"),
+    _key("sq0", "NRAK-", "fo1_", "ATATT", "ATCTT", form=r"(?:sq0[a-z]{3}-|NRAK-|fo1_|AT[AC]TT)[\w=-]{16,}"),
+    _key("ATBB", form=rf"{_begun('ATBB', '[A-Za-z0-9+/]')}[A-Za-z0-9]{{20,}}"),
+    _key("NRII-", "NRIQ-", "NRJS-", form=rf"{_begun('NR')}(?:I[IQ]|JS)-[\w-]{{16,}}"),
     _key("fm1", "fm2", form=rf"{_begun('fm[12]')}[a-z]?_[\w+/=-]{{16,}}"),
-    _key("pul-", "tskey-", "rubygems_", "sntrys_", form=r"(?:pul-|tskey-\w+-|rubygems_|sntrys_)[\w+/=-]{16,}"),
+    _key("pul-", "tskey-", "rubygems_", "sntry", form=r"(?:pul-|tskey-\w+-|rubygems_|sntry[a-z]_)[\w+/=-]{16,}"),
     _in_any_case(
         "authorization",
         "authorization",
@@ -180,14 +243,42 @@ SECRET_FORMS = (
     _in_any_case(
         "key=value",
         *_NAMES,
-        form=rf"{_NAME}(?:(?::=|=>|={{1,3}}|[:\uff1a|]){_BLANK}{{0,200}}|[:=]{_NEXT_LINE}){_VALUE}",
+        form=(
+            rf"{_NAME}(?:\??:(?:{_BLOCK}|{_TAGGED}|{_TYPED})"
+            rf"|(?:(?::=|=>|={{1,3}}|[:\uff1a|]){_BLANK}{{0,200}}|[:=]{_NEXT_LINE}){_VALUE})"
+        ),
     ),
-    # All that is set in behind the mark of a block in YAML.
-    _in_any_case(
+    _form(
         "key=value",
-        *(f": {mark}{end}" for mark in ("|", ">", "|-", ">-", "|+", ">+") for end in ("\n", "\r\n")),
-        form=rf"{_NAME}:{_BLANK}{{0,40}}[|>][+-]?\r?\n[ \t]{{1,80}}(?P<secret>[^\n]+(?:\n[ \t]+[^\s][^\n]*){{0,200}})",
+        *_PASSES,
+        form=(
+            rf"{_PASS}[\"'\]]{{0,2}}{_BLANK}{{0,40}}(?::=|=>|={{1,3}}|[:|]){_BLANK}{{0,40}}"
+            rf"{_NO_SECRET.format(digits=3)}{_VALUE}"
+        ),
     ),
+    # By itself in the environment and in an address, where it is no count of tests.
+    _form(
+        "key=value", "pass=", "PASS=", form=rf"(?:pass|PASS)(?<![\w-].{{4}})=(?!=){_NO_SECRET.format(digits=7)}{_VALUE}"
+    ),
+    # In quotes, or in a line of its own, with a digit or a mark in it.
+    _form(
+        "key=value",
+        *_PASSES,
+        form=(
+            rf"[Pp]ass(?<![\w-].{{4}})[\"']?{_BLANK}{{0,9}}(?::=|=>|[:=]){_BLANK}{{0,9}}{_NO_SECRET.format(digits=7)}"
+            r"(?P<secret>\"(?=[^\s\"]{0,200}[\d!#$%&*+@^])[^\s\"]{4,1000}\"|'(?=[^\s']{0,200}[\d!#$%&*+@^])[^\s']{4,1000}')"
+        ),
+    ),
+    _form(
+        "key=value",
+        "--",
+        form=(
+            rf"{_begun('-', '[A-Za-z0-9_-]')}-(?:\w{{1,20}}-){{0,3}}pass{_NO_RUN}(?:{_BLANK}{{1,40}}|=)(?!-)"
+            rf"{_NO_SECRET.format(digits=3)}{_VALUE}"
+        ),
+    ),
+    # As OpenSSL takes it.
+    _form("key=value", "-pass", form=rf"-pass(?:in|out)?{_BLANK}{{1,40}}[\"']?pass:{_VALUE}"),
     _in_any_case(
         "key=value",
         "--",

@@ -11,7 +11,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from mcp_agent_mail.core.errors import Conflict, InvalidInput
+from mcp_agent_mail.core.errors import Conflict, InvalidInput, Unavailable
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 
 PUBLIC_SUFFIX = ".pub"
@@ -37,7 +37,7 @@ class WrongSignature(Conflict):
 
 def make_keys(file: Path) -> Path:
     """Write a new private key, for this user alone, and beside it the public one, which it returns. Raises KeyTaken
-    where either is: no key is ever written over.
+    where either is: no key is ever written over; Unavailable where they cannot be written.
     """
     public_file = file.with_name(file.name + PUBLIC_SUFFIX)
     for one in (file, public_file):
@@ -64,11 +64,16 @@ def _write_new(file: Path, content: bytes, mode: int) -> None:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     except FileExistsError as taken:
         raise _taken(file) from taken
+    except OSError as failed:
+        raise _unwritten(file, failed) from failed
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
+    except OSError as failed:
+        file.unlink()
+        raise _unwritten(file, failed) from failed
     except BaseException:
         file.unlink()
         raise
@@ -130,6 +135,14 @@ def _read(file: Path) -> bytes:
 def _unfit(file: Path, kind: str) -> UnfitKey:
     other = f"The {kind} one of am share keygen FILE is FILE{PUBLIC_SUFFIX if kind == 'public' else ''}."
     return UnfitKey(f"{file} holds no {kind} Ed25519 key in PEM.", hint=other, data={"path": str(file)})
+
+
+def _unwritten(file: Path, failed: OSError) -> Unavailable:
+    return Unavailable(
+        f"{file} cannot be written: {failed.strerror or failed}.",
+        hint="Name a file in a folder that is there, and that you may write to.",
+        data={"path": str(file)},
+    )
 
 
 def _taken(file: Path) -> KeyTaken:

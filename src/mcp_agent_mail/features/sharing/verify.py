@@ -15,6 +15,8 @@ from mcp_agent_mail.features.sharing.manifest import MANIFEST, MOST_FILES, SIGNA
 from mcp_agent_mail.features.sharing.results import SharedPreset
 
 MOST_TOLD = 20
+MOST_OF_A_PATH = 200
+"""Characters that are told of one."""
 _CHUNK = 1 << 20
 
 CheckSignature = Callable[[bytes], None]
@@ -38,7 +40,21 @@ class VerifiedBundle:
 
 
 def verify_bundle(folder: Path, check_signature: CheckSignature | None) -> VerifiedBundle:
-    """Look at every byte in `folder`. Raises UnfitManifest, ChangedBundle, and what `check_signature` raises."""
+    """Look at every byte in `folder`. Raises UnfitManifest, ChangedBundle, also where something in it cannot be looked
+    at, and what `check_signature` raises.
+    """
+    try:
+        return _verified(folder, check_signature)
+    except OSError as failed:
+        place = _told(str(failed.filename or folder))
+        raise ChangedBundle(
+            f"{_told(str(folder))} cannot be checked: {place}: {failed.strerror or failed}.",
+            hint="No export makes what cannot be read. Look at it, or ask who made the bundle for it again.",
+            data={"path": str(folder), "problems": [f"{place} cannot be read"]},
+        ) from failed
+
+
+def _verified(folder: Path, check_signature: CheckSignature | None) -> VerifiedBundle:
     manifest, content = read_manifest(folder)
     # First, since one that was broken off has no signature.
     if manifest.is_unfinished:
@@ -49,7 +65,7 @@ def verify_bundle(folder: Path, check_signature: CheckSignature | None) -> Verif
         check_signature(content)
     found = set(_all_files(folder))
     problems = [f"{SIGNATURE} is no plain file"] if _is_odd(folder / SIGNATURE) else []
-    problems += [f"{path} is not in the manifest" for path in sorted(found - manifest.files.keys())]
+    problems += [f"{_told(path)} is not in the manifest" for path in sorted(found - manifest.files.keys())]
     for path, digest in sorted(manifest.files.items()):
         if path not in found:
             problems.append(f"{path} is missing")
@@ -68,6 +84,14 @@ def verify_bundle(folder: Path, check_signature: CheckSignature | None) -> Verif
         preset=manifest.preset,
         is_signed=check_signature is not None,
     )
+
+
+def _told(path: str) -> str:
+    """Its beginning and its end."""
+    if len(path) <= MOST_OF_A_PATH:
+        return path
+    half = MOST_OF_A_PATH // 2
+    return f"{path[:half]}…{path[-half:]}"
 
 
 def _all_files(folder: Path) -> Iterator[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from html import unescape
 from html.parser import HTMLParser
 
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.features.sharing.redaction import REDACTED, Redactor, without_unseen
+from mcp_agent_mail.web.render.body_work import one_page
 from mcp_agent_mail.web.render.markdown import SHOWN_CHARACTERS, body_html
 
 _BLOCKS = frozenset("blockquote br div h1 h2 h3 h4 h5 h6 hr li ol p pre table tr ul".split())
@@ -30,7 +32,8 @@ class ShownBody:
 def shown_body(written: str, redactor: Redactor) -> ShownBody:
     """Of a body as it was written. What one sees must be what one would have seen, redacted: where redacting what was
     written gives something else, because Markdown puts a secret together of parts, it becomes plain text, without what
-    was a secret as it was written, and what is one as it is seen. So does one of more than SHOWN_CHARACTERS.
+    was a secret as it was written, and what is one as it is seen. So does one of more than SHOWN_CHARACTERS, and one
+    whose Markdown is too much work. Where looking at its secrets is too much, nothing of it is shown.
     """
     source = without_unseen(written)
     redacted = redactor.text(source)
@@ -41,16 +44,33 @@ def shown_body(written: str, redactor: Redactor) -> ShownBody:
     if shown.text.split() == wanted.split():
         return shown
     known = redactor.secrets(source)
-    if len(known) > _MOST_SECRETS:
+    seen_by_themselves = {_as_text(one).text for one in known} if seen.html is None else _each_seen(known)
+    if len(known) > _MOST_SECRETS or seen_by_themselves is None:
         return ShownBody(html=None, text=REDACTED)
-    known |= {_as_text(one).text for one in known} | {read(one).text for one in known}
-    wanted = redactor.text(seen.text, known=known, is_counted=False)
+    wanted = redactor.text(seen.text, known=known | seen_by_themselves, is_counted=False)
     return shown if shown.text.split() == wanted.split() else ShownBody(html=None, text=wanted)
 
 
+def _each_seen(known: Collection[str]) -> set[str] | None:
+    """Each as text, and as one sees its Markdown; None where they are too many, or more work together than the bodies
+    of a page may be: within a fence they were none.
+    """
+    if len(known) > _MOST_SECRETS:
+        return None
+    seen = {_as_text(one).text for one in known}
+    with one_page():
+        for one in known:
+            read = _as_html(one)
+            if read.html is None:
+                return None
+            seen.add(read.text)
+    return seen
+
+
 def _as_html(markdown: str) -> ShownBody:
+    """As text where it is too much work."""
     html = body_html(markdown)
-    return ShownBody(html=html, text=text_of(str(html)))
+    return _as_text(markdown) if html.is_plain else ShownBody(html=html, text=text_of(str(html)))
 
 
 def _as_text(markdown: str) -> ShownBody:
