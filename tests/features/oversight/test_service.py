@@ -222,6 +222,16 @@ async def test_what_a_thread_is_named_by_counts_as_its_first(seeded: SeededStore
     assert (elsewhere.before, elsewhere.subject) == (0, None)
 
 
+async def test_the_last_page_of_a_thread_counts_what_it_is_named_by(
+    seeded: SeededStore, service: OversightService
+) -> None:
+    root = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]))
+    for _ in range(2):
+        await post(seeded, seeded.red, *seeded.addressed([seeded.blue]), thread_id=str(root))
+
+    assert (await service.thread_place(seeded.app, str(root), 0, page_size=2)).newest == root
+
+
 async def test_before_the_first_answer_stands_what_was_answered(seeded: SeededStore, service: OversightService) -> None:
     root = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]))
     answer = await post(seeded, seeded.red, *seeded.addressed([seeded.blue]), thread_id=str(root))

@@ -71,6 +71,22 @@ def test_threads_narrow_it_and_their_agents_with_it(given: GivenMail) -> None:
     assert [agent.name for agent in mail.projects[0].agents] == ["BlueLake", "RedStone"]
 
 
+def test_a_thread_is_given_with_the_message_that_it_begins_with(given: GivenMail) -> None:
+    root = given.send([given.red], subject="Begins", thread="T-1")
+    given.send([given.blue], sender=given.red, subject="Answers", thread=str(root.id))
+    asked = given.send([given.red], subject="Asks")
+    given.send([given.blue], sender=given.red, subject="Tells", thread=str(asked.id))
+    given.send([given.red], subject="Out")
+
+    (alone,) = _collected(given, str(asked.id)).projects
+    everything = _collected(given).projects[0].threads
+
+    assert [one.subject for one in alone.messages] == ["Asks", "Tells"]
+    assert [one.subject for one in alone.threads[str(asked.id)]] == ["Asks", "Tells"]
+    assert list(everything) == ["T-1", str(root.id), str(asked.id)]
+    assert _subjects(_collected(given, "T-1", str(root.id), "T-1")) == ["Begins", "Answers"]
+
+
 def test_two_projects_of_one_name_have_folders_of_their_own(given: GivenMail) -> None:
     other = given.harness.add_project("/elsewhere/app")
     search = given.harness.add_project("/elsewhere/search")

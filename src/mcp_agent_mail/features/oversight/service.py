@@ -14,7 +14,7 @@ from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, require_op
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_reader
 from mcp_agent_mail.domain.messages import MOST_NEWER, Addressee, Importance, MessageHead, RecipientKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.threads import root_of_thread, topic_key
+from mcp_agent_mail.domain.threads import is_in_thread, thread_of, topic_key
 from mcp_agent_mail.features.oversight.filter_resolution import (
     agents_named,
     meant_project,
@@ -208,13 +208,9 @@ class OversightService:
             commit = view.messages.commits(project.id, [message_id]).get(message_id)
             if (place := view.messages.place(project.id, message_id)) is None:
                 return Beside(commit=commit, newer=0)
-            # What was answered without a thread is the root of the one that its number names.
-            thread = str(message_id) if thread_id is None else thread_id
-            later = view.messages.list_thread(project.id, thread, after=place, limit=MOST_NEWER + 1)
-            before = view.messages.find_before(project.id, thread, place)
-            root = root_of_thread(thread)
-            if before is None and root not in (None, message_id) and view.messages.is_open_to(root, project.id):
-                before = root
+            thread = thread_of(message_id, thread_id)
+            later = view.thread_messages.list_(project.id, thread, after=place, limit=MOST_NEWER + 1)
+            before = view.thread_messages.find_before(project.id, thread, place)
             return Beside(commit=commit, newer=len(later), before=before, after=later[0].id if later else None)
 
         return await self._store.read(look)
@@ -231,17 +227,17 @@ class OversightService:
         """Of a thread that the caller was found to see from `project`; `after` is 0 for its beginning."""
 
         def look(view: View) -> ThreadPlace:
-            root = _root(view, project.id, thread_id)
-            first = [root] if root is not None else view.messages.list_thread(project.id, thread_id, limit=1)
+            thread = view.thread_messages
+            first = thread.list_(project.id, thread_id, limit=1)
             place = view.messages.place(project.id, MessageId(after)) if after else None
             before, earlier = 0, None
             if place is not None:
-                before = view.messages.count_thread_up_to(project.id, thread_id, place) + (root is not None)
-                earlier = view.messages.find_back(project.id, thread_id, place, steps=page_size)
+                before = thread.count_up_to(project.id, thread_id, place)
+                earlier = thread.find_back(project.id, thread_id, place, steps=page_size)
             return ThreadPlace(
                 before=before,
                 earlier=earlier,
-                newest=view.messages.find_back(project.id, thread_id, END, steps=page_size),
+                newest=thread.find_back(project.id, thread_id, END, steps=page_size),
                 subject=first[0].subject if first else None,
             )
 
@@ -252,22 +248,12 @@ class OversightService:
         return await self._store.read(lambda view: numbered_project(view, key))
 
 
-def _root(view: View, project_id: ProjectId, thread_id: str) -> MessageHead | None:
-    """The message that a thread is named by, where the project has it and it does not carry the thread's id."""
-    root = root_of_thread(thread_id)
-    if root is None or not view.messages.is_open_to(root, project_id):
-        return None
-    head = view.messages.find_head(root)
-    return None if head is None or head.thread_id == thread_id else head
-
-
 def _passes(
     head: MessageHead, addressees: Sequence[Addressee], request: MailPageRequest, project: Project | None
 ) -> bool:
     """By what a page of the person's own mail is filtered with, which is short by itself."""
-    root = None if request.thread_id is None else root_of_thread(request.thread_id)
     is_in_place = (project is None or head.project_id == project.id) and (
-        request.thread_id is None or head.thread_id == request.thread_id or head.id == root
+        request.thread_id is None or is_in_thread(request.thread_id, head.id, head.thread_id)
     )
     is_in_time = (request.begin_ts is None or head.created_ts >= request.begin_ts) and (
         request.end_ts is None or head.created_ts < request.end_ts

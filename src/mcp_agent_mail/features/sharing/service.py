@@ -167,9 +167,12 @@ class SharingService:
             while batch := self._view.all_mail.open_to(project_id, before=before, limit=_BATCH):
                 yield batch
                 before = batch[-1].id
-        for thread in dict.fromkeys(threads):
-            heads = self._view.messages.list_thread(project_id, thread, limit=MOST_MESSAGES + 1)
-            own = [head for head in heads if not head.is_system]
+        seen: set[MessageId] = set()
+        for thread in threads:
+            heads = self._view.thread_messages.list_(project_id, thread, limit=MOST_MESSAGES + 1)
+            own = [head for head in heads if not head.is_system and head.id not in seen]
+            # What one thread is named by may be in another.
+            seen.update(head.id for head in own)
             yield from (own[at : at + _BATCH] for at in range(0, len(own), _BATCH))
 
     def _allowed(
