@@ -74,6 +74,7 @@ WHERE messages_fts MATCH :match AND messages_fts.rowid BETWEEN :low AND :high
            ELSE mp.message_id IS NOT NULL AND {_TAKES_PART} END
   AND (:since IS NULL OR coalesce(mp.delivered_ts, m.created_ts) > :since)
   AND (:importance IS NULL OR m.importance = :importance)
+  AND (:is_system IS NULL OR m.is_system = :is_system)
   AND (:thread IS NULL OR m.thread_id = :thread OR m.id = :root)
   AND (:sender IS NULL OR m.sender_id = :sender)
   AND (:senders IS NULL OR instr(:senders, ',' || m.sender_id || ',') > 0)
