@@ -32,9 +32,13 @@ def test_only_mail_that_every_agent_may_read_and_that_stands_is_given(given: Giv
     read = given.send([given.red], subject="Withdrawn after reading")
     given.harness.tx.inboxes.mark_read(given.red.id, read.id, given.harness.clock())
     given.harness.tx.ladder.withdraw(read.id, given.harness.clock(), "wrong")
-    given.send([human_of(given)], sender=given.red, subject="To the person")
+    half = given.send([given.red, human_of(given)], subject="Withdrawn after one of two read it", thread="T-1")
+    given.harness.tx.inboxes.mark_read(given.red.id, half.id, given.harness.clock())
+    given.harness.tx.ladder.withdraw(half.id, given.harness.clock(), "wrong")
+    given.send([human_of(given)], sender=given.red, subject="To the person", thread="T-1")
 
     assert _subjects(_collected(given)) == ["Open", "To the person"]
+    assert _subjects(_collected(given, "T-1")) == ["To the person"]
 
 
 def test_blind_and_held_copies_of_open_mail_are_nowhere(given: GivenMail, tmp_path: Path) -> None:

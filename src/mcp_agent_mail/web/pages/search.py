@@ -34,9 +34,10 @@ async def search_project(page: PageContext) -> PageAnswer:
 async def _search(page: PageContext, project: Project | None) -> PageAnswer:
     written = page.request.asked("q")
     here = f"{HOME}/search" if project is None else project_url(project.slug, "search")
-    number = search_page(page.request.asked("page"))
+    number = 1
     found, refused, notes = None, None, list[str]()
     try:
+        number = search_page(page.request.asked("page"))
         typed = read_filter(written, page.now)
         require_own(page, typed)
         if not typed.words and written:
