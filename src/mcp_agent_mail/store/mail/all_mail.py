@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass
 from heapq import nlargest
+from itertools import product
 from typing import Any, NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
@@ -57,7 +58,7 @@ ORDER BY walked.message_id DESC LIMIT :limit
 """
 _OF_SENDER = f"""
 SELECT {HEAD_COLUMNS} FROM messages m INDEXED BY messages_sender {HEAD_JOINS}
-WHERE m.sender_id = :sender AND {_OF_PLACE} AND {_KEPT} AND {_TOPIC} AND {_SEEN} ORDER BY m.id DESC LIMIT :limit
+WHERE m.sender_id = :agent AND {_OF_PLACE} AND {_KEPT} AND {_TOPIC} AND {_SEEN} ORDER BY m.id DESC LIMIT :limit
 """
 # A seek in each project, and then the numbers alone: who asks for a rare topic walks no other mail.
 _NUMBERS_OF_TOPIC = """
@@ -74,7 +75,7 @@ ORDER BY message_id DESC
 """
 _NUMBERS_OF_RECIPIENT = """
 SELECT message_id FROM recipients INDEXED BY recipients_inbox
-WHERE agent_id = :recipient AND delivery_seq IS NOT NULL AND message_id < :before AND message_id >= :floor
+WHERE agent_id = :agent AND delivery_seq IS NOT NULL AND message_id < :before AND message_id >= :floor
 ORDER BY message_id DESC
 """
 _AT_ONCE = 100
@@ -233,19 +234,21 @@ class AllMail:
 
     def _parts(self, query: MailQuery, asked: dict[str, Any]) -> list[list[MessageHead]] | None:
         """By the narrowest of the filters that have an index, project by project; None without any."""
-        places = [{**asked, "project": one} for one in (query.projects if query.projects is not None else [None])]
-        if query.thread_id is not None:
-            return [self._numbered(_NUMBERS_OF_THREAD, one) for one in places]
-        if query.senders is not None:
-            return [self._walked(_OF_SENDER, {**one, "sender": who}) for one in places for who in query.senders]
-        if query.projects is not None:
-            return [self._walked(_OF_PROJECT, one) for one in places]
-        if query.topic is not None:
-            return [self._numbered(_NUMBERS_OF_TOPIC, asked)]
-        if query.recipients is not None:
-            to = [{**asked, "recipient": one} for one in query.recipients]
-            return [self._numbered(_NUMBERS_OF_RECIPIENT, one) for one in to]
-        return None
+        by_index = (
+            (_NUMBERS_OF_THREAD, query.thread_id),
+            (_OF_SENDER, query.senders),
+            (_OF_PROJECT, query.projects),
+            (_NUMBERS_OF_TOPIC, query.topic),
+            (_NUMBERS_OF_RECIPIENT, query.recipients),
+        )
+        sql = next((sql for sql, wanted in by_index if wanted is not None), None)
+        if sql is None:
+            return None
+        walk = self._walked if sql in (_OF_SENDER, _OF_PROJECT) else self._numbered
+        agents = {_OF_SENDER: query.senders, _NUMBERS_OF_RECIPIENT: query.recipients}.get(sql)
+        places: Collection[ProjectId | None] = [None] if query.projects is None else query.projects
+        each = product(places, [None] if agents is None else agents)
+        return [walk(sql, {**asked, "project": place, "agent": agent}) for place, agent in each]
 
     def _numbered(self, sql: str, asked: dict[str, Any]) -> list[MessageHead]:
         """A message of several projects, or to several agents, stands with each of them, and counts once."""
