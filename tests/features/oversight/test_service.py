@@ -144,14 +144,15 @@ async def test_mail_of_a_project_is_also_what_came_there(seeded: SeededStore, se
     assert found is not None
     letter = await post(seeded, seeded.blue, *seeded.addressed([found]))
     private = await post(seeded, seeded.blue, *seeded.addressed([found]), is_private=True)
+    shared = await post(seeded, seeded.blue, *seeded.addressed([seeded.fox, await human_of(seeded)]))
     await post(seeded, seeded.blue, *seeded.addressed([seeded.red, await human_of(seeded)]))
     lib = MailPageRequest(limit=9, project_key="code-lib")
 
     seen = await service.mail(as_agent(seeded.fox), MailPageRequest(limit=9))
 
-    assert ids(await service.mail(OPERATOR, lib)) == [letter]
-    assert [one.head.id for one in (await service.to_person(OPERATOR, lib)).mail] == [private, letter]
-    assert (ids(seen), seen.places) == ([letter], {letter: "code-lib"})
+    assert ids(await service.mail(OPERATOR, lib)) == [shared, letter]
+    assert [one.head.id for one in (await service.to_person(OPERATOR, lib)).mail] == [shared, private, letter]
+    assert (ids(seen), seen.places) == ([shared, letter], {shared: "code-lib", letter: "code-lib"})
     assert (await service.mail(OPERATOR, lib)).places == {}
 
 
