@@ -27,7 +27,7 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.messages import Importance, Message, NewMessage, NewRecipient, RecipientKind, reply_subject
 from mcp_agent_mail.domain.projects import Project, plain_slug, slugs_of
-from mcp_agent_mail.domain.threads import thread_of_reply
+from mcp_agent_mail.domain.threads import thread_of
 from mcp_agent_mail.store.engine.connection import open_writing
 from mcp_agent_mail.store.engine.migrate import migrate, shipped_migrations
 from mcp_agent_mail.store.transaction import Tx
@@ -198,7 +198,7 @@ class _Maker:
 
     def _thread(self, answered: Message | None) -> str | None:
         if answered is not None:
-            return thread_of_reply(MessageId(answered.id), answered.thread_id)
+            return thread_of(MessageId(answered.id), answered.thread_id)
         return f"TASK-{self._random.randrange(1_000_000)}" if self._random.random() < _OWN_THREAD else None
 
     def _recipients(self, place: _Place, sender: Agent, new: NewMessage) -> list[NewRecipient]:

@@ -7,11 +7,12 @@ from mcp_agent_mail.domain.threads import (
     ThreadMismatch,
     UnfitThread,
     UnfitTopic,
+    is_in_thread,
     parse_thread_id,
     parse_topic,
     require_same_thread,
     root_of_thread,
-    thread_of_reply,
+    thread_of,
     topic_key,
 )
 
@@ -59,8 +60,14 @@ def test_digits_that_are_no_id_stand_for_the_message_that_never_exists(thread_id
 
 
 def test_a_reply_joins_the_thread_or_starts_the_one_named_by_the_original() -> None:
-    assert thread_of_reply(MessageId(7), "TKT-1") == "TKT-1"
-    assert thread_of_reply(MessageId(7), None) == "7"
+    assert thread_of(MessageId(7), "TKT-1") == "TKT-1"
+    assert thread_of(MessageId(7), None) == "7"
+
+
+def test_in_a_thread_is_what_carries_its_id_and_what_it_is_named_by() -> None:
+    asked = [("TKT-1", 7, "TKT-1"), ("7", 7, None), ("7", 8, "7"), ("8", 7, None), ("TKT-1", 7, None)]
+
+    assert [is_in_thread(thread, MessageId(number), own) for thread, number, own in asked] == [True] * 3 + [False] * 2
 
 
 def test_a_thread_beside_reply_to_must_be_the_same_one() -> None:

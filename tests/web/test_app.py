@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -115,6 +118,17 @@ async def test_every_refusal_is_a_page_with_the_next_step(kind: type[AgentMailEr
     assert b"Do &lt;i&gt;." in answer.body
     assert dict(answer.headers) == {**dict(PAGE_HEADERS), "retry-after": "3"}
     assert (b"/mail/sign-in?back=%2Fmail%2Fit" in answer.body) is (status in (401, 403))
+
+
+async def test_the_way_to_sign_in_leads_back_to_what_was_asked_for() -> None:
+    request = get(query={"q": ("old", "is:unread & more"), "box": ("log",)})
+
+    answer = await asked(request, get=raising(PermissionDenied("No.", hint="Sign in.")))
+
+    found = re.search(r'href="(/mail/sign-in[^"]*)"', answer.body.decode())
+    assert found is not None
+    back = parse_qs(urlsplit(html.unescape(found[1])).query)["back"]
+    assert back == ["/mail/it?q=is%3Aunread+%26+more&box=log"]
 
 
 async def test_a_bug_is_masked() -> None:

@@ -42,7 +42,7 @@ def test_a_filter_is_read_as_people_write_it(text: str, typed: WrittenFilter) ->
     "text",
     [
         "from:", 'from:""', "is:read", "needs:me", "is:unread is:old", "importance:loud", "x" * (MAX_FILTER + 1),
-        "before:", "before:soon", "after:7", "since:2026-13-01", "after:99999y",
+        "From:", "x SINCE: y", "before:", "before:soon", "after:7", "since:2026-13-01", "after:99999y",
     ],
 )  # fmt: skip
 def test_what_nobody_can_filter_by_is_refused_with_what_can(text: str) -> None:

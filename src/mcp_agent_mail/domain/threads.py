@@ -78,9 +78,14 @@ def root_of_thread(thread_id: str) -> MessageId | None:
     return MessageId(int(thread_id) if is_id else 0)
 
 
-def thread_of_reply(original: MessageId, original_thread: str | None) -> str:
-    """A reply joins the original's thread, or starts the one named by it."""
-    return original_thread or str(original)
+def thread_of(message_id: MessageId, thread_id: str | None) -> str:
+    """The thread that an answer to this message joins: its own, else the one that is named by it."""
+    return thread_id or str(message_id)
+
+
+def is_in_thread(thread: str, message_id: MessageId, thread_id: str | None) -> bool:
+    """Whether a message that carries `thread_id` is mail of `thread`."""
+    return thread_id == thread or message_id == root_of_thread(thread)
 
 
 def require_same_thread(thread_id: str | None, joined: str, reply_to: MessageId) -> None:

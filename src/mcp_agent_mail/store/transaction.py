@@ -44,6 +44,7 @@ from mcp_agent_mail.store.mail.overdue_acks import Overdue
 from mcp_agent_mail.store.mail.owed_acks import OwedCopies
 from mcp_agent_mail.store.mail.passed_ends import tell_time
 from mcp_agent_mail.store.mail.past_mail import MailHistory
+from mcp_agent_mail.store.mail.thread_messages import ThreadMessages
 from mcp_agent_mail.store.mail.threads import Threads
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox
@@ -83,6 +84,7 @@ class View:
         self.messages = Messages(connection)
         self.attachments = Attachments(connection)
         self.threads = Threads(connection)
+        self.thread_messages = ThreadMessages(connection)
         self.all_mail = AllMail(connection)
         self.past_mail = MailHistory(connection)
         self.inboxes = Inboxes(connection)

@@ -165,7 +165,7 @@ async def _framed(page: PageContext, refused: AgentMailError) -> PageAnswer:
 def _told(request: PageRequest, status: int, message: str, hint: str) -> dict[str, object]:
     sign_in = None
     if status in (401, 403) and request.session is None:
-        back = own_path(request.path) if request.method == "GET" else HOME
+        back = own_path(request.address) if request.method == "GET" else HOME
         sign_in = with_query(SIGN_IN, {"back": back})
     return {
         "title": _TITLES.get(status, "That did not work"),

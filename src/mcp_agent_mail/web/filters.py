@@ -30,7 +30,7 @@ _OF_WORDS = ("subject", "body", "body_md")
 """What the search itself looks for in a part of the mail."""
 
 _TERM = re.compile(r'"[^"]*"|(?<![^\s(])(?P<name>[A-Za-z_]+):(?!:|//|\s|$)(?:"(?P<quoted>[^"]*)"|(?P<plain>\S+))')
-_BARE = re.compile(r"(?<!\S)(?P<name>[a-z]+):(?=\s|$)")
+_BARE = re.compile(r"(?<!\S)(?P<name>[A-Za-z]+):(?=\s|$)")
 _Read = TypeVar("_Read")
 _AGO = re.compile(r"(\d{1,4})([hdw])")
 _UNIT_S = {"h": 3_600, "d": 86_400, "w": 7 * 86_400}
@@ -92,8 +92,7 @@ def read_filter(text: str, now: Micros) -> WrittenFilter:
     given, strange = dict[str, str](), dict[str, None]()
 
     def take(found: re.Match[str]) -> str:
-        name = (found["name"] or "").lower()
-        name = _ALSO.get(name, name)
+        name = _filter_name(found["name"] or "")
         value = found["quoted"] if found["quoted"] is not None else found["plain"]
         if name in FILTERS:
             given[name] = _required(name, value.strip())
@@ -104,8 +103,8 @@ def read_filter(text: str, now: Micros) -> WrittenFilter:
 
     words = _TERM.sub(take, text)
     for bare in _BARE.finditer(words):
-        if _ALSO.get(bare["name"], bare["name"]) in FILTERS:
-            _required(_ALSO.get(bare["name"], bare["name"]), "")
+        if (name := _filter_name(bare["name"])) in FILTERS:
+            _required(name, "")
     for name in ("is", "needs"):
         if name in given and given[name].lower() != FILTERS[name].partition(":")[2]:
             raise UnfitFilter(f"{name}:{given[name]:.50} is no filter.", hint=f"Write {FILTERS[name]}.")
@@ -123,6 +122,10 @@ def read_filter(text: str, now: Micros) -> WrittenFilter:
         words=" ".join(words.split()),
         strange=tuple(strange),
     )
+
+
+def _filter_name(written: str) -> str:
+    return _ALSO.get(written.lower(), written.lower())
 
 
 def _required(name: str, value: str) -> str:

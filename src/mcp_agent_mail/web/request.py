@@ -11,6 +11,7 @@ from mcp_agent_mail.core.tools import Json, JsonObject
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.web_sessions import SessionGrant, WebSession
 from mcp_agent_mail.features.messaging.attachments import SeenAttachment
+from mcp_agent_mail.web.addresses import with_query
 
 Values = Mapping[str, tuple[str, ...]]
 """Of a query or a form: all values of each name, in the order given."""
@@ -40,6 +41,11 @@ class PageRequest:
     fetch_site: str | None = None
     last_event_id: str = ""
     is_secure: bool = False
+
+    @property
+    def address(self) -> str:
+        """The path with the last value of each name in the query."""
+        return with_query(self.path, {name: values[-1] for name, values in self.query.items() if values})
 
     def asked(self, name: str, default: str = "") -> str:
         """The last value of this name in the query."""

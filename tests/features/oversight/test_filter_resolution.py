@@ -41,6 +41,19 @@ async def test_agents_are_found_by_name_and_others_are_said_to_be_none(seeded: S
     found = await seeded.store.read(lambda view: agents_named(view, "bluelake"))
     unknown = await seeded.store.read(lambda view: unknown_agents(view, ["BlueLake", "Nobody"]))
 
-    assert seeded.blue.id in found
+    assert {seeded.blue.id, seeded.lib_blue.id} == set(found)
     assert unknown.startswith("There is no agent Nobody.")
     assert "agent BlueLake" not in unknown
+
+
+async def test_an_agent_of_one_project_is_named_with_it(seeded: SeededStore) -> None:
+    for text, agents in (
+        ("bluelake@code-app", [seeded.blue.id]),
+        ("BlueLake@lib", [seeded.lib_blue.id]),
+        ("QuietFox@code-app", []),
+        ("BlueLake@nowhere", []),
+    ):
+        assert await seeded.store.read(partial(agents_named, text=text)) == agents, text
+    unknown = await seeded.store.read(lambda view: unknown_agents(view, ["QuietFox@code-app"]))
+
+    assert unknown.startswith("There is no agent QuietFox@code-app.")

@@ -116,3 +116,13 @@ async def test_no_more_is_found_or_searched_than_the_bounds_and_that_is_told(
     assert ({hit.id for hit in two.hits}, two.has_more) == (newer, False)
     assert (two.project_count, two.has_more_projects) == (1, True)
     assert (nothing.hits, nothing.is_asked, nothing.has_more) == ([], False, False)
+
+
+async def test_the_mail_of_system_alone_is_searched(seeded: SeededStore) -> None:
+    letter = replace(seeded.letter(seeded.blue, body="parser"), is_system=True)
+    told, _ = await seeded.post(letter, *seeded.addressed([seeded.red]))
+    wrote = await write(seeded, seeded.blue, seeded.red)
+
+    assert await found(seeded, OPERATOR, is_system=True) == {told.id}
+    assert await found(seeded, OPERATOR, is_system=True, sender="BlueLake") == {told.id}
+    assert await found(seeded, OPERATOR) == {told.id, wrote}

@@ -139,6 +139,45 @@ async def test_mail_is_asked_for_by_sender_project_and_what_the_server_told(
         assert ids(await service.mail(ANYBODY, request)) == expected, request
 
 
+async def test_mail_of_a_project_is_also_what_came_there(seeded: SeededStore, service: OversightService) -> None:
+    found = await seeded.store.read(lambda view: view.agents.find_by_name(seeded.lib.id, "Human"))
+    assert found is not None
+    letter = await post(seeded, seeded.blue, *seeded.addressed([found]))
+    private = await post(seeded, seeded.blue, *seeded.addressed([found]), is_private=True)
+    shared = await post(seeded, seeded.blue, *seeded.addressed([seeded.fox, await human_of(seeded)]))
+    await post(seeded, seeded.blue, *seeded.addressed([seeded.red, await human_of(seeded)]))
+    lib = MailPageRequest(limit=9, project_key="code-lib")
+
+    seen = await service.mail(as_agent(seeded.fox), MailPageRequest(limit=9))
+
+    assert ids(await service.mail(OPERATOR, lib)) == [shared, letter]
+    assert [one.head.id for one in (await service.to_person(OPERATOR, lib)).mail] == [shared, private, letter]
+    assert (ids(seen), seen.places) == ([shared, letter], {shared: "code-lib", letter: "code-lib"})
+    assert (await service.mail(OPERATOR, lib)).places == {}
+
+
+async def test_the_persons_mail_is_asked_for_by_address_and_of_system_alone(
+    seeded: SeededStore, service: OversightService
+) -> None:
+    human = await human_of(seeded)
+    one = await post(seeded, seeded.blue, *seeded.addressed([human]))
+    two = await post(seeded, seeded.lib_blue, *seeded.addressed([human]))
+    told = await post(seeded, seeded.red, *seeded.addressed([human]), is_system=True)
+
+    wishes: list[tuple[dict[str, Any], list[MessageId]]] = [
+        ({"sender": "bluelake"}, [two, one]),
+        ({"sender": "BlueLake@code-lib"}, [two]),
+        ({"recipient": "Human@code-app"}, [told, two, one]),
+        ({"recipient": "Human@code-lib"}, []),
+        ({"is_system": True}, [told]),
+        ({}, [told, two, one]),
+    ]
+
+    for wish, expected in wishes:
+        found = await service.to_person(OPERATOR, MailPageRequest(limit=9, **wish))
+        assert [mail.head.id for mail in found.mail] == expected, wish
+
+
 async def test_what_needs_a_person_is_counted_and_listed_for_the_operator(
     seeded: SeededStore, service: OversightService
 ) -> None:
@@ -220,6 +259,16 @@ async def test_what_a_thread_is_named_by_counts_as_its_first(seeded: SeededStore
 
     assert (named.before, named.subject is not None) == (2, True)
     assert (elsewhere.before, elsewhere.subject) == (0, None)
+
+
+async def test_the_last_page_of_a_thread_counts_what_it_is_named_by(
+    seeded: SeededStore, service: OversightService
+) -> None:
+    root = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]))
+    for _ in range(2):
+        await post(seeded, seeded.red, *seeded.addressed([seeded.blue]), thread_id=str(root))
+
+    assert (await service.thread_place(seeded.app, str(root), 0, page_size=2)).newest == root
 
 
 async def test_before_the_first_answer_stands_what_was_answered(seeded: SeededStore, service: OversightService) -> None:

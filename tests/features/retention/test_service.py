@@ -57,7 +57,7 @@ async def test_threads_and_answers_go_on_and_no_id_comes_again(attic: Attic) -> 
     answer = await attic.send(attic.seeded.red, thread_id="plans")
 
     thread = await attic.seeded.store.read(
-        lambda view: view.messages.list_thread(attic.seeded.app.id, "plans", limit=10)
+        lambda view: view.thread_messages.list_(attic.seeded.app.id, "plans", limit=10)
     )
     assert [head.id for head in thread] == [old.id, answer.id]
     assert answer.id > old.id

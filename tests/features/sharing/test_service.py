@@ -32,9 +32,13 @@ def test_only_mail_that_every_agent_may_read_and_that_stands_is_given(given: Giv
     read = given.send([given.red], subject="Withdrawn after reading")
     given.harness.tx.inboxes.mark_read(given.red.id, read.id, given.harness.clock())
     given.harness.tx.ladder.withdraw(read.id, given.harness.clock(), "wrong")
-    given.send([human_of(given)], sender=given.red, subject="To the person")
+    half = given.send([given.red, human_of(given)], subject="Withdrawn after one of two read it", thread="T-1")
+    given.harness.tx.inboxes.mark_read(given.red.id, half.id, given.harness.clock())
+    given.harness.tx.ladder.withdraw(half.id, given.harness.clock(), "wrong")
+    given.send([human_of(given)], sender=given.red, subject="To the person", thread="T-1")
 
     assert _subjects(_collected(given)) == ["Open", "To the person"]
+    assert _subjects(_collected(given, "T-1")) == ["To the person"]
 
 
 def test_blind_and_held_copies_of_open_mail_are_nowhere(given: GivenMail, tmp_path: Path) -> None:
@@ -69,6 +73,22 @@ def test_threads_narrow_it_and_their_agents_with_it(given: GivenMail) -> None:
 
     assert _subjects(mail) == ["In"]
     assert [agent.name for agent in mail.projects[0].agents] == ["BlueLake", "RedStone"]
+
+
+def test_a_thread_is_given_with_the_message_that_it_begins_with(given: GivenMail) -> None:
+    root = given.send([given.red], subject="Begins", thread="T-1")
+    given.send([given.blue], sender=given.red, subject="Answers", thread=str(root.id))
+    asked = given.send([given.red], subject="Asks")
+    given.send([given.blue], sender=given.red, subject="Tells", thread=str(asked.id))
+    given.send([given.red], subject="Out")
+
+    (alone,) = _collected(given, str(asked.id)).projects
+    everything = _collected(given).projects[0].threads
+
+    assert [one.subject for one in alone.messages] == ["Asks", "Tells"]
+    assert [one.subject for one in alone.threads[str(asked.id)]] == ["Asks", "Tells"]
+    assert list(everything) == ["T-1", str(root.id), str(asked.id)]
+    assert _subjects(_collected(given, "T-1", str(root.id), "T-1")) == ["Begins", "Answers"]
 
 
 def test_two_projects_of_one_name_have_folders_of_their_own(given: GivenMail) -> None:

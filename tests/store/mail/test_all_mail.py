@@ -86,6 +86,40 @@ async def test_a_sender_of_another_project_is_not_of_this_one(seeded: SeededStor
     assert await ids(seeded, projects=set()) == []
 
 
+async def test_of_a_project_is_what_was_sent_from_there_or_came_there(seeded: SeededStore) -> None:
+    away: dict[str, Any] = {"projects": {seeded.lib.id}}
+    here: dict[str, Any] = {"projects": {seeded.app.id}}
+    both: dict[str, Any] = {"projects": [seeded.app.id, seeded.lib.id]}
+    of_blue: dict[str, Any] = {"senders": [seeded.blue.id]}
+    root = await post(seeded, seeded.blue, seeded.addressed([seeded.fox]))
+    answer = await post(seeded, seeded.fox, seeded.addressed([seeded.blue]), thread_id=str(root))
+    await post(seeded, seeded.blue, seeded.addressed([seeded.red]))
+    hidden = await post(seeded, seeded.blue, seeded.addressed([seeded.fox]), is_private=True)
+
+    assert await ids(seeded, **away) == [answer, root]
+    assert await ids(seeded, **away, **of_blue) == [root]
+    assert await ids(seeded, **away, thread_id=str(root)) == [answer, root]
+    assert await ids(seeded, **away, **of_blue, with_closed=True) == [root]
+    assert hidden in await ids(seeded, **here, **of_blue, with_closed=True)
+    assert await ids(seeded, **both, thread_id=str(root)) == [answer, root]
+
+
+@pytest.mark.parametrize("way", [{}, {"thread_id": "T"}])
+async def test_mail_of_other_projects_pushes_none_of_its_own_off_a_page(
+    seeded: SeededStore, way: dict[str, Any]
+) -> None:
+    own = await post(seeded, seeded.fox, seeded.addressed([seeded.lib_blue]), thread_id="T")
+    came = [await post(seeded, seeded.blue, seeded.addressed([seeded.fox]), thread_id="T") for _ in range(4)]
+
+    pages, before = list[MessageId](), None
+    while not pages or before is not None:
+        page = await found(seeded, 2, before=before, projects={seeded.lib.id}, **way)
+        pages += [head.id for head in page.heads]
+        before = page.next_before
+
+    assert pages == [*reversed(came), own]
+
+
 @pytest.mark.parametrize("way", ["everywhere", "project", "sender"])
 async def test_held_and_private_mail_is_not_there(seeded: SeededStore, way: str) -> None:
     held = [replace(one, held_code="CONTACT_REQUIRED") for one in seeded.addressed([seeded.fox])]

@@ -144,7 +144,7 @@ async def test_a_thread_and_a_topic_hold_what_was_delivered_late(seeded: SeededS
 
     of_thread, of_topic = await seeded.store.read(
         lambda view: (
-            view.messages.list_thread(seeded.lib.id, "T", limit=9),
+            view.thread_messages.list_(seeded.lib.id, "T", limit=9),
             view.messages.list_topic(seeded.lib.id, "build", limit=9),
         )
     )

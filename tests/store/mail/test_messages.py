@@ -30,23 +30,6 @@ async def test_a_stored_message_is_found_with_its_names_resolved(seeded: SeededS
     assert await seeded.store.read(lambda view: view.messages.find(message.id)) == message
 
 
-async def test_a_thread_lists_the_projects_mail_oldest_first_by_pages(seeded: SeededStore) -> None:
-    ids = [
-        (await seeded.post(seeded.letter(seeded.blue, thread_id="T"), *seeded.addressed([seeded.red])))[0].id
-        for _ in range(5)
-    ]
-    await seeded.post(seeded.letter(seeded.fox, thread_id="T"), *seeded.addressed([seeded.lib_blue]))
-
-    first = await seeded.store.read(lambda view: view.messages.list_thread(seeded.app.id, "T", limit=3))
-    read_to = await seeded.store.read(lambda view: view.messages.place(seeded.app.id, first[-1].id))
-    assert read_to is not None
-    rest = await seeded.store.read(lambda view: view.messages.list_thread(seeded.app.id, "T", after=read_to, limit=3))
-
-    assert [head.id for head in (*first, *rest)] == ids
-    assert await seeded.store.read(lambda view: view.messages.count_thread(seeded.app.id, "T")) == 5
-    assert await seeded.store.read(lambda view: view.messages.projects_of_thread("T")) == [seeded.app.id, seeded.lib.id]
-
-
 async def test_of_a_threads_projects_one_has_its_newest_mail(seeded: SeededStore) -> None:
     for sender, reader in ((seeded.blue, seeded.red), (seeded.fox, seeded.lib_blue)):
         await seeded.post(seeded.letter(sender, thread_id="T"), *seeded.addressed([reader]))
@@ -103,8 +86,6 @@ async def test_a_list_names_only_so_many_recipients_and_none_of_a_message_by_hal
 @pytest.mark.parametrize(
     ("call", "index"),
     [
-        ("view.messages.list_thread(1, 'T', limit=5)", "message_projects_thread"),
-        ("view.messages.count_thread(1, 'T')", "message_projects_thread"),
         ("view.messages.projects_of_thread('T')", "message_projects_thread"),
         ("view.messages.newest_of_thread(1, 'T')", "message_projects_thread"),
         ("view.messages.list_topic(1, 'b', limit=5)", "message_projects_topic"),

@@ -36,6 +36,13 @@ async def test_who_wrote_and_who_was_openly_sent_it(seeded: SeededStore) -> None
     assert len(await members(seeded, limit=1)) == 1
 
 
+async def test_whom_the_message_went_to_that_a_thread_is_named_by_is_in_it(seeded: SeededStore) -> None:
+    root, _ = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red, seeded.fox]))
+    await seeded.post(seeded.letter(seeded.red, thread_id=str(root.id)), *seeded.addressed([seeded.blue]))
+
+    assert await members(seeded, str(root.id)) == sorted([seeded.blue.id, seeded.red.id, seeded.fox.id])
+
+
 async def test_of_a_long_thread_the_newest_mail_counts(seeded: SeededStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thread_members, "MOST_MAIL", 1)
     (copy,) = seeded.addressed([seeded.fox])

@@ -224,7 +224,18 @@ async def test_requests_are_pages_that_lead_on(visits: Visits, monkeypatch: pyte
 async def test_the_log_is_what_the_server_told(visits: Visits) -> None:
     await visits.send(subject="of an agent")
 
-    assert visits.subjects(await visits.get("/mail", box="log")) == []
+    await visits.send(subject="for you", to=["Human"])
+
+    for asked in (
+        "",
+        "body",
+        "body from:BlueLake",
+        "from:BlueLake",
+        "is:unread",
+        "is:unread from:BlueLake",
+        "agent is:unread",
+    ):
+        assert visits.subjects(await visits.get("/mail", visits.operator, box="log", q=asked)) == [], asked
 
 
 async def test_a_project_without_mail_says_what_would_be_here(visits: Visits) -> None:

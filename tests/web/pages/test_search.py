@@ -46,7 +46,15 @@ async def test_filters_alone_lead_to_the_mail_and_a_wrong_one_says_so(tmp_path: 
         alone = await app.client.get("/mail/search", params={"q": "from:BlueLake"})
         wrong = await app.client.get("/mail/search", params={"q": "x importance:loud"})
         beyond = await app.client.get("/mail/search", params={"q": "x", "page": "9"})
+        told = [
+            await app.client.get(path, params={"q": "zebra", "page": number})
+            for path in ("/mail/search", "/mail")
+            for number in ("99", "0", "-1", "one")
+        ]
 
     assert (alone.status_code, alone.headers["location"]) == (303, "/mail?q=from%3ABlueLake")
     assert (wrong.status_code, "is no importance" in wrong.text) == (400, True)
     assert beyond.status_code == 400
+    for answer in told:
+        assert (answer.status_code, "is no page of a search" in answer.text) == (400, True)
+        assert 'name="q" type="search" value="zebra"' in answer.text

@@ -221,6 +221,18 @@ async def test_an_answer_goes_to_everyone_in_its_thread(person: Person) -> None:
     assert [mail["subject"] for mail in await person.inbox("GreenHill")] == ["Re: Ready?"]
 
 
+async def test_an_answer_to_what_a_thread_begins_with_goes_to_everyone_in_it(person: Person) -> None:
+    number = await person.write("BlueLake", "Human")
+    await person.write("GreenHill", "BlueLake", thread_id=str(number))
+    action = f"/mail/{await person.slug(SHOP)}/message/{number}/reply"
+    page = await person.get(action)
+
+    counted = await person.send(action, form_to(page, action).filled(to="@thread", body_md="Yes.", act="send"))
+
+    assert f"<code>@thread:{number}</code> <span>2 agents in this thread</span>" in page.text
+    assert "This goes to 2 agents" in counted.text
+
+
 async def test_a_broadcast_to_nobody_says_so(person: Person) -> None:
     await person.app.call("ensure_project", human_key="/code/empty")
     form = await compose(person, project="/code/empty")

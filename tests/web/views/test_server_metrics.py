@@ -12,7 +12,7 @@ from mcp_agent_mail.features.archiving.protocol import ArchiverSettings, Workloa
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.health.results import Health, ServerPlace
 from mcp_agent_mail.features.health.service import HealthService
-from mcp_agent_mail.features.introspection.usage import ToolFigures, Usage
+from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.features.oversight.server_history import FigureHistory, PeriodicFigures, ServerFigures
 from mcp_agent_mail.web.views.server_metrics import (
     DAY_S,
@@ -39,7 +39,7 @@ def minute(ago_s: int, *, calls: int = 0, errors: int = 0, p95_s: float | None =
 
 
 def charts_of(*minutes: PeriodicFigures) -> dict[str, FigureLine]:
-    figures = ServerFigures(since_start=ToolFigures(), tools=(), minutes=minutes, settings=())
+    figures = ServerFigures(tools=(), minutes=minutes, settings=())
     return {one.title: one for one in day_charts(figures, NOW)}
 
 

@@ -144,8 +144,7 @@ class SearchScope:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
     """`participant_id`: sent or got by this agent; a blind copy counts as got when `with_blind`, or for its sender.
-    `among`: at most 200 messages. `recipients`: got by one of them. `begin_ts` is in, `end_ts` out. Several projects
-    take all but `participant_id`, `sender_id` and `since_ts`.
+    `among`: at most 200 messages. `recipients`: got by one of them. `begin_ts` is in, `end_ts` out.
     """
 
     participant_id: AgentId | None = None
@@ -160,6 +159,7 @@ class Filters:
     recipients: tuple[AgentId, ...] | None = None
     topic: str | None = None
     among: tuple[MessageId, ...] | None = None
+    is_system: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

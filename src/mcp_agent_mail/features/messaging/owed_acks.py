@@ -18,7 +18,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.messages import MAX_SUBJECT, Importance, Message, RecipientKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.threads import thread_of_reply
+from mcp_agent_mail.domain.threads import thread_of
 from mcp_agent_mail.features.identity.actor import Actor, require_able
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.system_mail import SystemNotice, post_system_mail
@@ -190,7 +190,7 @@ def reminder_notice(owed: OwedMessage, project: Project, now: Micros) -> SystemN
             f"Read it, then: `{call_text(call)}`"
         ),
         importance=Importance.HIGH,
-        thread_id=thread_of_reply(message.id, message.thread_id),
+        thread_id=thread_of(message.id, message.thread_id),
         is_private=message.is_private or owed.copy.kind is RecipientKind.BCC,
         reply_to=message.id,
     )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import NotFound
-from mcp_agent_mail.core.ids import MessageId, ProjectId
+from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_reader, require_to_read
@@ -247,14 +246,11 @@ def read_thread(view: View, caller: Caller, request: ThreadRequest) -> ThreadPag
     require_reader(caller, READING_MAIL)
     project = _project_of_thread(view, caller, request)
     require_to_read(caller, project, READING_MAIL)
-    root = _root(view, project.id, request.thread_id)
-    total = view.messages.count_thread(project.id, request.thread_id) + (root is not None)
+    total = view.thread_messages.count(project.id, request.thread_id)
     if total == 0:
         raise _unknown_thread(request.thread_id)
     after = _place(view, project, request.after_id)
-    heads = view.messages.list_thread(project.id, request.thread_id, after=after, limit=request.limit + 1)
-    if root is not None:
-        heads = _with_root(view, project, root, heads, after)
+    heads = view.thread_messages.list_(project.id, request.thread_id, after=after, limit=request.limit + 1)
     page = heads[: request.limit]
     bodies = load_bodies(view, page) if request.include_bodies else None
     return ThreadPage(
@@ -281,29 +277,6 @@ def _place(view: View, project: Project, after_id: int) -> DeliveryPosition:
             data={"parameter": "after_id", "after_id": after_id},
         )
     return place
-
-
-def _with_root(
-    view: View, project: Project, root: MessageHead, heads: Sequence[MessageHead], after: DeliveryPosition
-) -> list[MessageHead]:
-    """The root at its own place, which is not the first where it was held longer than an answer to it."""
-
-    def place_of(head: MessageHead) -> DeliveryPosition:
-        return view.messages.place(project.id, head.id) or BEGINNING
-
-    place = place_of(root)
-    if place <= after:
-        return list(heads)
-    before = bisect(heads, place, key=place_of)
-    return [*heads[:before], root, *heads[before:]]
-
-
-def _root(view: View, project_id: ProjectId, thread_id: str) -> MessageHead | None:
-    root = root_of_thread(thread_id)
-    if root is None or not view.messages.is_open_to(root, project_id):
-        return None
-    head = view.messages.find_head(root)
-    return None if head is None or head.thread_id == thread_id else head
 
 
 def _project_of_thread(view: View, caller: Caller, request: ThreadRequest) -> Project:

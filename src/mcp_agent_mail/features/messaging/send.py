@@ -30,7 +30,7 @@ from mcp_agent_mail.domain.threads import (
     require_same_thread,
     reserved_thread,
     root_of_thread,
-    thread_of_reply,
+    thread_of,
 )
 from mcp_agent_mail.features.attachments.results import ImageLeft
 from mcp_agent_mail.features.contacts.consent import ConsentResult, DeliveryPolicy, check_consent, consent_context
@@ -221,7 +221,7 @@ def _subject_of(request: SendRequest, original: Message | None) -> str:
 
 def _thread_of(view: View, sender: Actor, request: SendRequest, original: Message | None) -> str | None:
     if original is not None:
-        joined = thread_of_reply(original.id, original.thread_id)
+        joined = thread_of(original.id, original.thread_id)
         require_same_thread(request.thread_id, joined, original.id)
         return joined
     if request.thread_id is None:
@@ -246,7 +246,7 @@ def compose_reply(view: View, delivery: DeliveryPolicy, sender: Actor, request: 
     new = NewMessage(
         sender=sender.agent,
         project=sender.project,
-        thread_id=thread_of_reply(original.id, original.thread_id),
+        thread_id=thread_of(original.id, original.thread_id),
         topic=original.topic,
         subject=reply_subject(original.subject, request.subject_prefix),
         body_md=request.body_md,

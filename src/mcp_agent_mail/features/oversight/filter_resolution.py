@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mcp_agent_mail.core.errors import Conflict, listed
 from mcp_agent_mail.core.ids import AgentId, ProjectId, read_number
+from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.names import did_you_mean
 from mcp_agent_mail.domain.projects import Project, UnknownProject
 from mcp_agent_mail.features.identity.lookup import names_everywhere
@@ -54,16 +55,30 @@ def meant_project(view: View, key: str) -> Project:
     return called[0] if called else require_project(view, key)
 
 
-def agents_named(view: View, name: str) -> list[AgentId]:
-    """The agents of this name in all projects."""
-    return [agent.id for agent in view.agents.find_everywhere(name, MOST_NAMED)]
+def agents_meant(view: View, text: str) -> list[Agent]:
+    """The agents of this name in all projects; as `Name@project`, the one that is called so there. Raises
+    AmbiguousProject.
+    """
+    name, sign, key = text.partition("@")
+    if not sign:
+        return view.agents.find_everywhere(name, MOST_NAMED)
+    try:
+        found = view.agents.find_by_name(meant_project(view, key).id, name.strip())
+    except UnknownProject:
+        return []
+    return [] if found is None else [found]
+
+
+def agents_named(view: View, text: str) -> list[AgentId]:
+    """Their numbers."""
+    return [agent.id for agent in agents_meant(view, text)]
 
 
 def unknown_agents(view: View, names: Sequence[str]) -> str:
     """A sentence of those that no agent has; empty where each is somebody's."""
-    unknown = [name for name in names if not view.agents.find_everywhere(name, 1)]
-    told = [f"There is no agent {name:.100}. {did_you_mean(names_everywhere(view, name))}".strip() for name in unknown]
-    return " ".join(told)
+    unknown = [name for name in names if not agents_meant(view, name)]
+    near = {name: names_everywhere(view, name.partition("@")[0]) for name in unknown}
+    return " ".join(f"There is no agent {name:.100}. {did_you_mean(near[name])}".strip() for name in unknown)
 
 
 def _find_by_number(view: View, key: str) -> Project | None:

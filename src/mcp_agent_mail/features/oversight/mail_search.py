@@ -27,7 +27,7 @@ MOST_PROJECTS = 50
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HitsRequest:
     """At most `limit` messages, less the first `skip` of them. `is_unread` and `needs_ack` are of mail to `Human`, and
-    so for the operator: others have no such mail.
+    so for the operator: others have no such mail. `is_system`: that of `System` alone.
     """
 
     words: str
@@ -43,6 +43,7 @@ class HitsRequest:
     end_ts: Micros | None = None
     is_unread: bool = False
     needs_ack: bool = False
+    is_system: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +127,7 @@ def _resolve(view: View, caller: Caller, request: HitsRequest) -> _Searched:
         has_more=has_more,
         filters=Filters(
             importance=request.importance,
+            is_system=True if request.is_system else None,
             topic=request.topic,
             senders=None if request.sender is None else tuple(agents_named(view, request.sender)),
             recipients=None if request.recipient is None else tuple(agents_named(view, request.recipient)),

@@ -35,11 +35,8 @@ class PeriodicFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFigures:
-    """`since_start` is of all tools together; `minutes` are at most KEPT, the oldest first. `tools` are those that were
-    called, the most called first.
-    """
+    """`minutes` are at most KEPT, the oldest first. `tools` are those that were called, the most called first."""
 
-    since_start: ToolFigures
     tools: Sequence[tuple[str, ToolFigures]]
     minutes: Sequence[PeriodicFigures]
     settings: Sequence[tuple[str, str]]
@@ -79,7 +76,6 @@ class FigureHistory:
         require_operator(caller)
         tools = self._usage.tools()
         return ServerFigures(
-            since_start=together(tools),
             tools=sorted(tools.items(), key=lambda one: (-one[1].calls, one[0])),
             minutes=list(self._minutes),
             settings=self._settings,

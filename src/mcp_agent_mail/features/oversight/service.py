@@ -6,16 +6,18 @@ Reads alone, by the rules of who reads what: they change nothing, and no agent i
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER, MessageId, ProjectId
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, require_operator
+from mcp_agent_mail.domain.identity.names import name_key
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_reader
 from mcp_agent_mail.domain.messages import MOST_NEWER, Addressee, Importance, MessageHead, RecipientKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.threads import root_of_thread, topic_key
+from mcp_agent_mail.domain.threads import is_in_thread, thread_of, topic_key
 from mcp_agent_mail.features.oversight.filter_resolution import (
+    agents_meant,
     agents_named,
     meant_project,
     numbered_project,
@@ -40,8 +42,9 @@ _LOOKED_AT = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailPageRequest:
-    """Which mail, newest first: below the message `before`. `project_key` is whatever people call it; `sender` and
-    `recipient` are names. `begin_ts` and `end_ts` are between which times it was sent, the first one in.
+    """Which mail, newest first: below the message `before`. `project_key` is whatever people call it: its mail is what
+    was sent from there or came there. `sender` and `recipient` are names, or `Name@project`. `begin_ts` and `end_ts`
+    are between which times it was sent, the first one in. `is_system`: the mail of `System` alone.
     """
 
     limit: int
@@ -61,7 +64,8 @@ class MailPageRequest:
 class OversightMail:
     """`person` is when a `Human` read and acknowledged what came to it, `reasons` why it did: empty but for the
     operator, who alone is that.
-    `projects` are those that the mail was sent from.
+    `projects` are those that the mail was sent from. `places` are the slugs of others to read it from, where who asks
+    may not read it from there.
 
     `next_before`: where the next page begins; None where nothing older is left.
     """
@@ -73,6 +77,7 @@ class OversightMail:
     projects: Mapping[ProjectId, Project]
     next_before: MessageId | None
     now: Micros
+    places: Mapping[MessageId, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +152,7 @@ class OversightService:
                 projects=_projects_of(view, found.heads),
                 next_before=found.next_before,
                 now=view.now,
+                places={} if caller.is_operator else _reading_places(view, query.projects, found.heads),
             )
 
         return await self._store.read(look)
@@ -163,8 +169,13 @@ class OversightService:
             walked = view.all_mail.owed_by_person if owes_ack else view.all_mail.unread_by_person
             found = walked(request.limit + 1, below)
             shown = found[: request.limit]
-            addressees = view.messages.addressees([one.head.id for one in shown]) if request.recipient else {}
-            kept = [one for one in shown if _passes(one.head, addressees.get(one.head.id, ()), request, project)]
+            wanted = _Wanted(
+                request=request,
+                senders=_called(view, request.sender),
+                recipients=_called(view, request.recipient),
+                project=project,
+            )
+            kept = [one for one in shown if wanted.passes(view, one.head)]
             return HumanSlice(mail=kept, next_before=shown[-1].head.id if len(found) > request.limit else None)
 
         return await self._store.read(look)
@@ -208,13 +219,9 @@ class OversightService:
             commit = view.messages.commits(project.id, [message_id]).get(message_id)
             if (place := view.messages.place(project.id, message_id)) is None:
                 return Beside(commit=commit, newer=0)
-            # What was answered without a thread is the root of the one that its number names.
-            thread = str(message_id) if thread_id is None else thread_id
-            later = view.messages.list_thread(project.id, thread, after=place, limit=MOST_NEWER + 1)
-            before = view.messages.find_before(project.id, thread, place)
-            root = root_of_thread(thread)
-            if before is None and root not in (None, message_id) and view.messages.is_open_to(root, project.id):
-                before = root
+            thread = thread_of(message_id, thread_id)
+            later = view.thread_messages.list_(project.id, thread, after=place, limit=MOST_NEWER + 1)
+            before = view.thread_messages.find_before(project.id, thread, place)
             return Beside(commit=commit, newer=len(later), before=before, after=later[0].id if later else None)
 
         return await self._store.read(look)
@@ -231,17 +238,17 @@ class OversightService:
         """Of a thread that the caller was found to see from `project`; `after` is 0 for its beginning."""
 
         def look(view: View) -> ThreadPlace:
-            root = _root(view, project.id, thread_id)
-            first = [root] if root is not None else view.messages.list_thread(project.id, thread_id, limit=1)
+            thread = view.thread_messages
+            first = thread.list_(project.id, thread_id, limit=1)
             place = view.messages.place(project.id, MessageId(after)) if after else None
             before, earlier = 0, None
             if place is not None:
-                before = view.messages.count_thread_up_to(project.id, thread_id, place) + (root is not None)
-                earlier = view.messages.find_back(project.id, thread_id, place, steps=page_size)
+                before = thread.count_up_to(project.id, thread_id, place)
+                earlier = thread.find_back(project.id, thread_id, place, steps=page_size)
             return ThreadPlace(
                 before=before,
                 earlier=earlier,
-                newest=view.messages.find_back(project.id, thread_id, END, steps=page_size),
+                newest=thread.find_back(project.id, thread_id, END, steps=page_size),
                 subject=first[0].subject if first else None,
             )
 
@@ -252,37 +259,65 @@ class OversightService:
         return await self._store.read(lambda view: numbered_project(view, key))
 
 
-def _root(view: View, project_id: ProjectId, thread_id: str) -> MessageHead | None:
-    """The message that a thread is named by, where the project has it and it does not carry the thread's id."""
-    root = root_of_thread(thread_id)
-    if root is None or not view.messages.is_open_to(root, project_id):
-        return None
-    head = view.messages.find_head(root)
-    return None if head is None or head.thread_id == thread_id else head
+_Called = Collection[tuple[ProjectId, str]]
+"""Agents by their projects and the keys of their names."""
 
 
-def _passes(
-    head: MessageHead, addressees: Sequence[Addressee], request: MailPageRequest, project: Project | None
-) -> bool:
-    """By what a page of the person's own mail is filtered with, which is short by itself."""
-    root = None if request.thread_id is None else root_of_thread(request.thread_id)
-    is_in_place = (project is None or head.project_id == project.id) and (
-        request.thread_id is None or head.thread_id == request.thread_id or head.id == root
-    )
-    is_in_time = (request.begin_ts is None or head.created_ts >= request.begin_ts) and (
-        request.end_ts is None or head.created_ts < request.end_ts
-    )
-    return is_in_place and is_in_time and _is_such(head, addressees, request)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What a page of the person's own mail is filtered with, which is short by itself. `senders` and `recipients` are
+    None for all.
+    """
+
+    request: MailPageRequest
+    senders: _Called | None
+    recipients: _Called | None
+    project: Project | None
+
+    def passes(self, view: View, head: MessageHead) -> bool:
+        asked = self.request
+        return (
+            (not asked.is_system or bool(head.is_system))
+            and (asked.thread_id is None or is_in_thread(asked.thread_id, head.id, head.thread_id))
+            and (asked.begin_ts is None or head.created_ts >= asked.begin_ts)
+            and (asked.end_ts is None or head.created_ts < asked.end_ts)
+            and (asked.importance is None or head.importance == asked.importance)
+            and (asked.topic is None or topic_key(head.topic or "") == topic_key(asked.topic))
+            and (self.senders is None or (head.project_id, name_key(head.sender_name)) in self.senders)
+            and self._is_to(view, head)
+            and self._is_of_place(view, head)
+        )
+
+    def _is_to(self, view: View, head: MessageHead) -> bool:
+        if self.recipients is None:
+            return True
+        found = view.messages.addressees([head.id]).get(head.id, ())
+        return any((one.project_id, name_key(one.name)) in self.recipients for one in found)
+
+    def _is_of_place(self, view: View, head: MessageHead) -> bool:
+        """Sent from the project, open to its readers, or come to its `Human`."""
+        if self.project is None or head.project_id == self.project.id:
+            return True
+        return view.messages.is_open_to(head.id, self.project.id) or any(
+            one.project_id == self.project.id for one in view.all_mail.copies_of_person([head.id])
+        )
 
 
-def _is_such(head: MessageHead, addressees: Sequence[Addressee], request: MailPageRequest) -> bool:
-    to = request.recipient
-    return (
-        (request.sender is None or head.sender_name.casefold() == request.sender.casefold())
-        and (to is None or any(one.name.casefold() == to.casefold() for one in addressees))
-        and (request.importance is None or head.importance == request.importance)
-        and (request.topic is None or topic_key(head.topic or "") == topic_key(request.topic))
-    )
+def _called(view: View, text: str | None) -> _Called | None:
+    return None if text is None else {(one.project_id, name_key(one.name)) for one in agents_meant(view, text)}
+
+
+def _reading_places(
+    view: View, scope: Collection[ProjectId] | None, heads: Sequence[MessageHead]
+) -> Mapping[MessageId, str]:
+    """Of mail that was sent from elsewhere, the slug of one of these projects to whose readers it is open."""
+    places: dict[MessageId, str] = {}
+    for head in heads if scope is not None else ():
+        for one in sorted(scope or ()) if head.project_id not in (scope or ()) else ():
+            project = view.projects.find(one) if view.messages.is_open_to(head.id, one) else None
+            if project is not None:
+                places.setdefault(head.id, project.slug)
+    return places
 
 
 def _projects_of(view: View, heads: Sequence[MessageHead]) -> Mapping[ProjectId, Project]:

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.domain.threads import thread_of
 
 
 class SharedPreset(StrEnum):
@@ -71,12 +72,12 @@ class SharedProject:
 
     @property
     def threads(self) -> Mapping[str, Sequence[SharedMessage]]:
-        """By thread its messages, oldest first; the thread that began last comes last."""
+        """By thread its messages, oldest first, with the one that it is named by; what began last comes last."""
         found: dict[str, list[SharedMessage]] = {}
         for message in self.messages:
-            if message.thread is not None:
-                found.setdefault(message.thread, []).append(message)
-        return found
+            found.setdefault(thread_of(message.id, message.thread), []).append(message)
+        # What nobody answered is no thread.
+        return {name: messages for name, messages in found.items() if messages[-1].thread is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

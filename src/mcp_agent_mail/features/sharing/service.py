@@ -150,7 +150,7 @@ class SharingService:
         heads: list[MessageHead] = []
         addressees: dict[MessageId, list[Addressee]] = {}
         for batch in self._batches(project.id, threads):
-            for head, those in self._allowed(project.id, batch):
+            for head, those in self._allowed(batch):
                 if len(heads) == room:
                     raise TooMuchToShare(
                         f"There are more than the {MOST_MESSAGES:,} messages of one bundle.",
@@ -167,24 +167,23 @@ class SharingService:
             while batch := self._view.all_mail.open_to(project_id, before=before, limit=_BATCH):
                 yield batch
                 before = batch[-1].id
-        for thread in dict.fromkeys(threads):
-            heads = self._view.messages.list_thread(project_id, thread, limit=MOST_MESSAGES + 1)
-            own = [head for head in heads if not head.is_system]
+        seen: set[MessageId] = set()
+        for thread in threads:
+            heads = self._view.thread_messages.list_(project_id, thread, limit=MOST_MESSAGES + 1)
+            own = [head for head in heads if not head.is_system and head.id not in seen]
+            # What one thread is named by may be in another.
+            seen.update(head.id for head in own)
             yield from (own[at : at + _BATCH] for at in range(0, len(own), _BATCH))
 
-    def _allowed(
-        self, project_id: ProjectId, heads: Sequence[MessageHead]
-    ) -> Iterator[tuple[MessageHead, list[Addressee]]]:
-        """Those that came to somebody openly, and stand: with whom they came to so."""
-        ids = [head.id for head in heads]
-        standings = self._view.messages.standings(ids, reader=None, project=project_id)
+    def _allowed(self, heads: Sequence[MessageHead]) -> Iterator[tuple[MessageHead, list[Addressee]]]:
+        """Those that came to somebody openly and have their text, with whom they came to so. What was withdrawn is no
+        project's mail, whoever had read it.
+        """
         for head in heads:
             # One by one: a broadcast has thousands.
             those = self._view.messages.addressees([head.id]).get(head.id, [])
             seen = [one for one in those if one.kind != RecipientKind.BCC and one.state == "delivered"]
-            standing = standings.get(head.id)
-            is_withdrawn = standing is not None and standing.withdrawn_ts is not None
-            if seen and not is_withdrawn and self._view.messages.purged_ts(head.id) is None:
+            if seen and self._view.messages.purged_ts(head.id) is None:
                 yield head, seen
 
     def _shared(self, found: _Found, preset: SharedPreset) -> SharedProject:

@@ -141,8 +141,7 @@ def told_unwritable(error: BaseException, storage_root: Path, database: Path) ->
             if path.is_relative_to(storage_root) or _is_databases(path, database):
                 return StoreUnwritable(_refused(path))
         if isinstance(one, sqlite3.Error) and _primary_code(one) in _UNWRITABLE_FAULTS:
-            beside = [database.with_name(f"{database.name}{end}") for end in ("-wal", "-shm")]
-            for path in (database, *beside, database.parent, storage_root):
+            for path in (database, beside(database, "-wal"), beside(database, "-shm"), database.parent, storage_root):
                 if not os.access(_there(path), os.R_OK | os.W_OK):
                     return StoreUnwritable(_there(path))
     return None

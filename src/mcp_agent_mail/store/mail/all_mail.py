@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass
 from heapq import nlargest
+from itertools import product
 from typing import Any, NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
@@ -33,6 +34,9 @@ AND (:thread IS NULL OR m.thread_id = :thread OR m.id = :root)
 AND (:recipients IS NULL OR EXISTS (
     SELECT 1 FROM recipients got WHERE got.message_id = m.id AND got.delivery_seq IS NOT NULL
     AND (got.kind <> 'bcc' OR :with_closed) AND instr(:recipients, ',' || got.agent_id || ',') > 0))"""
+# Sent from it, or open to its readers.
+_OF_PLACE = """(:project IS NULL OR m.project_id = :project OR EXISTS (
+    SELECT 1 FROM message_projects placed WHERE placed.project_id = :project AND placed.message_id = m.id))"""
 _TOPIC = """(:topic_key IS NULL OR EXISTS (
     SELECT 1 FROM message_projects mt
     WHERE mt.project_id = m.project_id AND mt.message_id = m.id AND mt.topic_key = :topic_key))"""
@@ -54,7 +58,7 @@ ORDER BY walked.message_id DESC LIMIT :limit
 """
 _OF_SENDER = f"""
 SELECT {HEAD_COLUMNS} FROM messages m INDEXED BY messages_sender {HEAD_JOINS}
-WHERE m.sender_id = :sender AND {_KEPT} AND {_TOPIC} AND {_SEEN} ORDER BY m.id DESC LIMIT :limit
+WHERE m.sender_id = :agent AND {_OF_PLACE} AND {_KEPT} AND {_TOPIC} AND {_SEEN} ORDER BY m.id DESC LIMIT :limit
 """
 # A seek in each project, and then the numbers alone: who asks for a rare topic walks no other mail.
 _NUMBERS_OF_TOPIC = """
@@ -71,14 +75,15 @@ ORDER BY message_id DESC
 """
 _NUMBERS_OF_RECIPIENT = """
 SELECT message_id FROM recipients INDEXED BY recipients_inbox
-WHERE agent_id = :recipient AND delivery_seq IS NOT NULL AND message_id < :before AND message_id >= :floor
+WHERE agent_id = :agent AND delivery_seq IS NOT NULL AND message_id < :before AND message_id >= :floor
 ORDER BY message_id DESC
 """
 _AT_ONCE = 100
 _NUMBERS = tuple(f"number_{position}" for position in range(_AT_ONCE))
 _OF_NUMBERS = f"""
 SELECT {HEAD_COLUMNS} FROM messages m {HEAD_JOINS}
-WHERE m.id IN ({", ".join(f":{name}" for name in _NUMBERS)}) AND {_KEPT} AND {_TOPIC} AND {_SEEN} ORDER BY m.id DESC
+WHERE m.id IN ({", ".join(f":{name}" for name in _NUMBERS)}) AND {_OF_PLACE} AND {_KEPT} AND {_TOPIC} AND {_SEEN}
+ORDER BY m.id DESC
 """
 _OLDER = "SELECT 1 FROM message_projects WHERE project_id = ? AND message_id < ? LIMIT 1"
 _NEWEST = "SELECT coalesce(max(id), 0) FROM messages"
@@ -158,7 +163,8 @@ class HumanMail(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailQuery:
-    """What mail to walk over, from below `before` on. `projects`, `senders` and `recipients` are None for all.
+    """What mail to walk over, from below `before` on. `projects`, `senders` and `recipients` are None for all; of a
+    project is what was sent from there, and what its readers got from others.
     `begin_ts` and `end_ts` are between which times it was sent, the first one in. `with_closed`: also what no project's
     readers see, and who got a blind copy. `is_system`: the mail of `System`, else all other.
     """
@@ -198,6 +204,7 @@ class AllMail:
             "floor": floor,
             "limit": query.limit + 1,
             "is_system": query.is_system,
+            "project": None,
             "importance": query.importance,
             "topic_key": None if query.topic is None else topic_key(query.topic),
             "senders": _among(query.senders),
@@ -223,32 +230,33 @@ class AllMail:
         if parts is None:
             return self._walked(_SYSTEM if query.is_system else _EVERYWHERE, asked)
         found = {head.id: head for part in parts for head in part}
-        kept = [head for head in found.values() if _passes(head, query)]
-        return nlargest(query.limit + 1, kept, key=lambda head: head.id)
+        return nlargest(query.limit + 1, found.values(), key=lambda head: head.id)
 
     def _parts(self, query: MailQuery, asked: dict[str, Any]) -> list[list[MessageHead]] | None:
-        """By the narrowest of the filters that have an index; None without any."""
-        if query.thread_id is not None:
-            return [self._numbered(_NUMBERS_OF_THREAD, query, asked)]
-        if query.senders is not None:
-            return [self._walked(_OF_SENDER, {**asked, "sender": one}) for one in query.senders]
-        if query.projects is not None:
-            return [self._walked(_OF_PROJECT, {**asked, "project": one}) for one in query.projects]
-        if query.topic is not None:
-            return [self._numbered(_NUMBERS_OF_TOPIC, query, asked)]
-        if query.recipients is not None:
-            to = [{**asked, "recipient": one} for one in query.recipients]
-            return [self._numbered(_NUMBERS_OF_RECIPIENT, query, one) for one in to]
-        return None
+        """By the narrowest of the filters that have an index, project by project; None without any."""
+        by_index = (
+            (_NUMBERS_OF_THREAD, query.thread_id),
+            (_OF_SENDER, query.senders),
+            (_OF_PROJECT, query.projects),
+            (_NUMBERS_OF_TOPIC, query.topic),
+            (_NUMBERS_OF_RECIPIENT, query.recipients),
+        )
+        sql = next((sql for sql, wanted in by_index if wanted is not None), None)
+        if sql is None:
+            return None
+        walk = self._walked if sql in (_OF_SENDER, _OF_PROJECT) else self._numbered
+        agents = {_OF_SENDER: query.senders, _NUMBERS_OF_RECIPIENT: query.recipients}.get(sql)
+        places: Collection[ProjectId | None] = [None] if query.projects is None else query.projects
+        each = product(places, [None] if agents is None else agents)
+        return [walk(sql, {**asked, "project": place, "agent": agent}) for place, agent in each]
 
-    def _numbered(self, sql: str, query: MailQuery, asked: dict[str, Any]) -> list[MessageHead]:
+    def _numbered(self, sql: str, asked: dict[str, Any]) -> list[MessageHead]:
         """A message of several projects, or to several agents, stands with each of them, and counts once."""
         walked = self._connection.execute(sql, asked)
         heads: dict[MessageId, MessageHead] = {}
         while len(heads) < asked["limit"] and (rows := walked.fetchmany(_AT_ONCE)):
             numbers = dict.fromkeys(_NUMBERS) | {name: row[0] for name, row in zip(_NUMBERS, rows, strict=False)}
-            walked_heads = self._walked(_OF_NUMBERS, {**asked, **numbers})
-            heads.update((head.id, head) for head in walked_heads if _passes(head, query))
+            heads.update((head.id, head) for head in self._walked(_OF_NUMBERS, {**asked, **numbers}))
         return list(heads.values())[: asked["limit"]]
 
     def _walked(self, sql: str, asked: dict[str, Any]) -> list[MessageHead]:
@@ -324,7 +332,3 @@ class AllMail:
 
 def _among(agents: Collection[AgentId] | None) -> str | None:
     return None if agents is None else f",{','.join(map(str, agents))},"
-
-
-def _passes(head: MessageHead, query: MailQuery) -> bool:
-    return query.projects is None or head.project_id in query.projects

@@ -85,26 +85,6 @@ HEAD_JOINS = """CROSS JOIN agents a ON a.id = m.sender_id CROSS JOIN projects p 
 LEFT JOIN message_attachments t ON t.message_id = m.id LEFT JOIN message_terms terms ON terms.message_id = m.id"""
 
 _HEAD = f"SELECT {HEAD_COLUMNS} FROM messages m {HEAD_JOINS} WHERE m.id = ?"
-_THREAD = f"""
-SELECT {HEAD_COLUMNS} FROM message_projects mp INDEXED BY message_projects_thread
-CROSS JOIN messages m ON m.id = mp.message_id {HEAD_JOINS}
-WHERE mp.thread_id = ? AND mp.project_id = ? AND (mp.delivery_seq, mp.message_id) > (?, ?)
-ORDER BY mp.delivery_seq, mp.message_id LIMIT ?
-"""
-_BEFORE_IN_THREAD = """
-SELECT message_id FROM message_projects INDEXED BY message_projects_thread
-WHERE thread_id = ? AND project_id = ? AND (delivery_seq, message_id) < (?, ?)
-ORDER BY delivery_seq DESC, message_id DESC LIMIT 1
-"""
-_BACK_IN_THREAD = """
-SELECT message_id FROM message_projects INDEXED BY message_projects_thread
-WHERE thread_id = ? AND project_id = ? AND (delivery_seq, message_id) <= (?, ?)
-ORDER BY delivery_seq DESC, message_id DESC LIMIT 1 OFFSET ?
-"""
-_THREAD_UP_TO = """
-SELECT count(*) FROM message_projects INDEXED BY message_projects_thread
-WHERE thread_id = ? AND project_id = ? AND (delivery_seq, message_id) <= (?, ?)
-"""
 _PLACE = """
 SELECT delivery_seq, message_id FROM message_projects WHERE project_id = :project AND message_id = :message
 UNION ALL
@@ -118,7 +98,6 @@ SELECT thread_id FROM (
     SELECT thread_id, message_id FROM message_projects WHERE project_id = ? ORDER BY message_id DESC LIMIT ?
 ) AS mail WHERE thread_id IS NOT NULL GROUP BY thread_id ORDER BY max(message_id) DESC
 """
-_THREAD_SIZE = "SELECT count(*) FROM message_projects WHERE thread_id = ? AND project_id = ?"
 _THREAD_NEWEST = "SELECT max(delivery_seq) FROM message_projects WHERE thread_id = ? AND project_id = ?"
 _THREAD_PROJECT = "SELECT min(project_id) FROM message_projects WHERE thread_id = ? AND project_id > ?"
 _TOPIC = f"""
@@ -303,29 +282,6 @@ class Messages:
         row = self._connection.execute(_PURGED, (message_id,)).fetchone()
         return None if row is None else row[0]
 
-    def list_thread(
-        self, project_id: ProjectId, thread_id: str, *, after: DeliveryPosition = BEGINNING, limit: int
-    ) -> list[MessageHead]:
-        """The project's messages that carry this thread id, in the order in which they became its mail."""
-        return [to_head(row) for row in self._connection.execute(_THREAD, (thread_id, project_id, *after, limit))]
-
-    def find_before(self, project_id: ProjectId, thread_id: str, place: DeliveryPosition) -> MessageId | None:
-        """The message of the thread that became the project's mail last before this place."""
-        row = self._connection.execute(_BEFORE_IN_THREAD, (thread_id, project_id, *place)).fetchone()
-        return None if row is None else MessageId(row[0])
-
-    def find_back(
-        self, project_id: ProjectId, thread_id: str, place: DeliveryPosition, *, steps: int
-    ) -> MessageId | None:
-        """The message of the thread that stands so many before the last of those not behind this place."""
-        row = self._connection.execute(_BACK_IN_THREAD, (thread_id, project_id, *place, steps)).fetchone()
-        return None if row is None else MessageId(row[0])
-
-    def count_thread_up_to(self, project_id: ProjectId, thread_id: str, place: DeliveryPosition) -> int:
-        """How many messages of the thread do not stand behind this place."""
-        (number,) = self._connection.execute(_THREAD_UP_TO, (thread_id, project_id, *place)).fetchone()
-        return int(number)
-
     def place(self, project_id: ProjectId, message_id: MessageId) -> DeliveryPosition | None:
         """Where in the order of the project's mail a message stands, or stood; None when it is not its mail."""
         row = self._connection.execute(_PLACE, {"project": project_id, "message": message_id}).fetchone()
@@ -334,10 +290,6 @@ class Messages:
     def recent_threads(self, project_id: ProjectId, messages: int = 2_000) -> list[str]:
         """The threads among the newest `messages` that every agent of the project may read, newest first."""
         return [thread for (thread,) in self._connection.execute(_RECENT_THREADS, (project_id, messages))]
-
-    def count_thread(self, project_id: ProjectId, thread_id: str) -> int:
-        (number,) = self._connection.execute(_THREAD_SIZE, (thread_id, project_id)).fetchone()
-        return int(number)
 
     def newest_of_thread(self, project_id: ProjectId, thread_id: str) -> int:
         """The delivery number of the project's latest mail that carries this thread id; 0 without any."""

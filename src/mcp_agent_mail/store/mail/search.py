@@ -30,6 +30,7 @@ from mcp_agent_mail.domain.search.expansion import (
 )
 from mcp_agent_mail.domain.search.query import Filters, Hit, Order, Phrase, SearchQuery, SearchScope, written_phrase
 from mcp_agent_mail.domain.search.ranking import RankedText, excerpt, first_match, ranked, words_of
+from mcp_agent_mail.domain.threads import thread_of
 from mcp_agent_mail.store.mail.search_filters import FEW, find_few, is_for_several, search_parameters
 
 CANDIDATES = 100
@@ -73,6 +74,7 @@ WHERE messages_fts MATCH :match AND messages_fts.rowid BETWEEN :low AND :high
            ELSE mp.message_id IS NOT NULL AND {_TAKES_PART} END
   AND (:since IS NULL OR coalesce(mp.delivered_ts, m.created_ts) > :since)
   AND (:importance IS NULL OR m.importance = :importance)
+  AND (:is_system IS NULL OR m.is_system = :is_system)
   AND (:thread IS NULL OR m.thread_id = :thread OR m.id = :root)
   AND (:sender IS NULL OR m.sender_id = :sender)
   AND (:senders IS NULL OR instr(:senders, ',' || m.sender_id || ',') > 0)
@@ -217,7 +219,7 @@ def _text(row: _Row, length: int, *, is_exact: bool) -> RankedText:
         body=row.beginning[:length],
         created_ts=row.created_ts,
         importance=Importance(row.importance),
-        thread=row.thread_id or str(row.id),
+        thread=thread_of(MessageId(row.id), row.thread_id),
         is_exact=is_exact,
     )
 

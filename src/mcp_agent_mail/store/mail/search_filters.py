@@ -41,6 +41,7 @@ def search_parameters(reader: SearchScope, filters: Filters) -> dict[str, object
         "whole_project": reader.whole_project,
         "since": filters.since_ts,
         "importance": filters.importance,
+        "is_system": filters.is_system,
         "thread": filters.thread_id,
         "root": None if filters.thread_id is None else root_of_thread(filters.thread_id),
         "sender": filters.sender_id,

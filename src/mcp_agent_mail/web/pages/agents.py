@@ -62,7 +62,10 @@ async def agent(page: PageContext) -> PageAnswer:
     sent = MailList(rows=())
     if may_read_work:
         request = MailPageRequest(
-            limit=SENT_SHOWN, project_key=found.slug, sender=one.name, is_system=one.kind is AgentKind.SYSTEM
+            limit=SENT_SHOWN,
+            project_key=found.slug,
+            sender=f"{one.name}@{found.slug}",
+            is_system=one.kind is AgentKind.SYSTEM,
         )
         sent = MailList(rows=mail_rows(await page.services.pages.oversight.mail(page.caller, request)))
     model = {

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import read_number
-from mcp_agent_mail.domain.identity.names import SYSTEM
 from mcp_agent_mail.domain.projects import Project, UnknownProject
 from mcp_agent_mail.features.oversight.filter_resolution import AmbiguousProject
 from mcp_agent_mail.features.oversight.mail_search import FoundHits
@@ -94,8 +93,8 @@ async def _listed(page: PageContext, box: str, typed: WrittenFilter) -> _Listed:
     notes = [one for one in (typed.note, unknown) if one]
     if typed.words:
         number = search_page(page.request.asked("page"))
-        system = SYSTEM if box == "log" else None
-        found = await page.services.pages.search.find(page.caller, hits_request(typed, number, project, system))
+        asked = hits_request(typed, number, project, is_system=box == "log")
+        found = await page.services.pages.search.find(page.caller, asked)
         more = {"page": number + 1} if found.has_more and number < MOST_PAGES else None
         return _Listed(rows=found_rows(found), more=more, project=project, found=found, notes=notes)
     request = MailPageRequest(

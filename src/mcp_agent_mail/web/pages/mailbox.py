@@ -20,7 +20,7 @@ async def inbox(page: PageContext) -> PageAnswer:
     """Newest first; with `after` oldest first, behind that message, from the beginning at 0. Nothing becomes read."""
     project = await page.services.pages.oversight.project(page.keys["project"])
     written = page.request.asked("after")
-    after = None if not written else 0 if written == "0" else message_number(written)
+    after = message_number(written) if written else None
     request = InboxRequest(
         project_key=project.human_key, agent_name=page.keys["agent"], limit=PAGE_SIZE + 1, after_id=after
     )
@@ -51,8 +51,7 @@ async def outbox(page: PageContext) -> PageAnswer:
     name, heads = found.mailbox.agent.name, found.mail.heads
     onward = None
     if len(heads) > PAGE_SIZE:
-        terms = f"from:{name} project:{project.slug}"
-        onward = with_query(HOME, {"q": terms, "before": heads[PAGE_SIZE - 1].id})
+        onward = with_query(HOME, {"q": f"from:{name}@{project.slug}", "before": heads[PAGE_SIZE - 1].id})
     rows = outbox_rows(heads[:PAGE_SIZE], found.mail.addressees or {}, with_blind=found.mailbox.verified)
     model = {
         "agent": name,

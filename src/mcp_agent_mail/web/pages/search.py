@@ -34,9 +34,10 @@ async def search_project(page: PageContext) -> PageAnswer:
 async def _search(page: PageContext, project: Project | None) -> PageAnswer:
     written = page.request.asked("q")
     here = f"{HOME}/search" if project is None else project_url(project.slug, "search")
-    number = search_page(page.request.asked("page"))
+    number = 1
     found, refused, notes = None, None, list[str]()
     try:
+        number = search_page(page.request.asked("page"))
         typed = read_filter(written, page.now)
         require_own(page, typed)
         if not typed.words and written:
@@ -61,14 +62,14 @@ def require_own(page: PageContext, typed: WrittenFilter) -> None:
         raise OperatorsFilter
 
 
-def hits_request(typed: WrittenFilter, number: int, project: Project | None, sender: str | None = None) -> HitsRequest:
-    """The page of this number. `sender` is whose mail is searched where the filter names nobody."""
+def hits_request(typed: WrittenFilter, number: int, project: Project | None, *, is_system: bool = False) -> HitsRequest:
+    """The page of this number. `is_system`: of the mail of `System` alone."""
     return HitsRequest(
         words=typed.words,
         limit=PAGE_SIZE * number,
         skip=PAGE_SIZE * (number - 1),
         project_key=None if project is None else project.slug,
-        sender=typed.sender or sender,
+        sender=typed.sender,
         recipient=typed.recipient,
         thread_id=typed.thread_id,
         importance=typed.importance,
@@ -77,6 +78,7 @@ def hits_request(typed: WrittenFilter, number: int, project: Project | None, sen
         end_ts=typed.end_ts,
         is_unread=typed.is_unread,
         needs_ack=typed.needs_ack,
+        is_system=is_system,
     )
 
 

@@ -13,6 +13,7 @@ from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.identity.names import HUMAN
 from mcp_agent_mail.domain.messages import Importance, reply_subject
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.threads import thread_of
 from mcp_agent_mail.features.messaging.requests import MessageRequest, RecipientList, SendRequest
 from mcp_agent_mail.features.oversight.recipient_groups import is_group
 from mcp_agent_mail.web.addresses import compose_url, message_url, own_path, reply_url, with_query
@@ -213,7 +214,7 @@ async def _answering_letter(page: PageContext) -> _LetterPage:
         subject=seen.message.subject,
         reply_subject=reply_subject(seen.message.subject, "Re:"),
         body_md=seen.message.body_md[:FOLDED_CHARACTERS],
-        thread_id=seen.message.thread_id or "",
+        thread_id=thread_of(number, seen.message.thread_id),
         person=person,
     )
     return _LetterPage(page=page, project=project, action=reply_url(here.slug, number), answered=answered)

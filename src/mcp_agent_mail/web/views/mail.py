@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
@@ -110,7 +110,7 @@ def person_row(one: HumanMail, reason: HumanReason | None) -> MailRow:
 
 def mail_rows(found: OversightMail) -> list[MailRow]:
     """Newest first, as they were found."""
-    return [
+    rows = [
         mail_row(
             head,
             found.addressees.get(head.id, _NO_ONE),
@@ -120,3 +120,4 @@ def mail_rows(found: OversightMail) -> list[MailRow]:
         )
         for head in found.heads
     ]
+    return [replace(row, project=found.places.get(row.id, row.project)) for row in rows]
