@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from jinja2 import TemplateNotFound
+from jinja2 import TemplateNotFound, UndefinedError
 
-from mcp_agent_mail.web.context import PagePlaces
+from mcp_agent_mail.web.context import MOST_WAITING, PagePlaces, TooManyPages
 from tests.web.acting import SHOP, before_the_pages
 from tests.web.visits import APP, Visits, open_visits
 
@@ -70,3 +70,43 @@ async def test_whether_somebody_has_left_is_asked_when_their_turn_comes() -> Non
     answers = await asyncio.gather(*waiting, return_exceptions=True)
 
     assert [type(one) for one in answers].count(bytes) == 6
+
+
+async def test_payers_have_places_in_turn() -> None:
+    places, gate, order = PagePlaces(), asyncio.Event(), list[str]()
+
+    async def asks(payer: str) -> None:
+        async with places.place(payer):
+            order.append(payer)
+            await gate.wait()
+
+    tasks = [asyncio.create_task(asks(payer)) for payer in ["busy"] * 5 + ["other", "third"]]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert order == ["busy", "busy"]
+    tasks[2].cancel()
+    gate.set()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert order[2:5] == ["other", "busy", "third"]
+    assert sorted(order) == ["busy"] * 4 + ["other", "third"]
+
+
+async def test_a_payers_line_is_bounded_and_small_pages_stand_in_none() -> None:
+    places, gate = PagePlaces(), asyncio.Event()
+
+    async def asks() -> None:
+        async with places.place("busy"):
+            await gate.wait()
+
+    tasks = [asyncio.create_task(asks()) for _ in range(2 + MOST_WAITING)]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    with pytest.raises(TooManyPages) as refused:
+        await places.made("mailbox.html", {}, payer="busy")
+    with pytest.raises(UndefinedError):
+        await places.made("error.html", {}, payer="busy")
+    gate.set()
+    await asyncio.gather(*tasks)
+
+    assert refused.value.data["retry_after_s"] == 2

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.concurrency.computation import computed
+from mcp_agent_mail.core.errors import Busy
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.oversight.needs import NeedCounts
@@ -21,23 +24,92 @@ MOST_LISTED_PROJECTS = 12
 
 
 _AT_A_TIME = 2
+MOST_WAITING = 16
+"""Pages of one payer that wait for a place."""
+_SMALL = frozenset({"error.html", "refused.html", "sign_in.html"})
+"""They show no body, and stand in no line."""
+
+
+class TooManyPages(Busy):
+    """As many pages of this payer wait as may."""
 
 
 class PagePlaces:
-    """Makes pages beside the event loop: calls of agents go on meanwhile."""
+    """Makes pages beside the event loop: calls of agents go on meanwhile.
+
+    Payers are served in turn: while others wait, no place that becomes free goes to one who holds a place.
+    """
 
     def __init__(self) -> None:
-        self._places = asyncio.Semaphore(_AT_A_TIME)
+        self._held: Counter[str | None] = Counter()
+        self._lines: dict[str | None, deque[asyncio.Future[None]]] = {}
 
     async def made(
-        self, template: str, model: Mapping[str, object], has_left: Callable[[], bool] = lambda: False
+        self,
+        template: str,
+        model: Mapping[str, object],
+        has_left: Callable[[], bool] = lambda: False,
+        *,
+        payer: str | None = None,
     ) -> bytes:
-        """At most _AT_A_TIME at a time; empty for whoever has left while others were served."""
+        """At most _AT_A_TIME at a time; empty for whoever has left while others were served. Raises TooManyPages."""
         # A server without visitors starts faster.
         from mcp_agent_mail.web.render.environment import render  # noqa: PLC0415
 
-        async with self._places:
+        if template in _SMALL:
+            return await computed(lambda: render(template, model))
+        async with self.place(payer):
             return b"" if has_left() else await computed(lambda: render(template, model))
+
+    @asynccontextmanager
+    async def place(self, payer: str | None) -> AsyncIterator[None]:
+        """One of _AT_A_TIME, in turn. Raises TooManyPages."""
+        await self._take(payer)
+        try:
+            yield
+        finally:
+            self._give_back(payer)
+
+    async def _take(self, payer: str | None) -> None:
+        if not self._lines and self._held.total() < _AT_A_TIME:
+            self._held[payer] += 1
+            return
+        line = self._lines.setdefault(payer, deque())
+        if len(line) >= MOST_WAITING:
+            raise TooManyPages("Too many pages are asked for at once from there.", retry_after_s=2)
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        line.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._give_back(payer)
+            else:
+                self._leave(payer, turn)
+            raise
+
+    def _leave(self, payer: str | None, turn: asyncio.Future[None]) -> None:
+        line = self._lines[payer]
+        line.remove(turn)
+        if not line:
+            del self._lines[payer]
+
+    def _give_back(self, payer: str | None) -> None:
+        self._held[payer] -= 1
+        if self._held[payer] == 0:
+            del self._held[payer]
+        if not self._lines:
+            return
+        served = next((one for one in self._lines if not self._held[one]), next(iter(self._lines)))
+        line = self._lines.pop(served)
+        turn = line.popleft()
+        if line:
+            self._lines[served] = line
+        self._held[served] += 1
+        if not turn.done():
+            turn.set_result(None)
+        else:
+            self._give_back(served)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +140,8 @@ class PageContext:
         """The page of this template: `model` are its own names, beside `frame`."""
         frame = await self._frame(title=title, section=section, project=project)
         return PageAnswer(
-            status=status, body=await self.places.made(template, {"frame": frame, **model}, self.host.has_left)
+            status=status,
+            body=await self.places.made(template, {"frame": frame, **model}, self.host.has_left, payer=self.host.payer),
         )
 
     async def _frame(self, *, title: str, section: str, project: str | None) -> Frame:

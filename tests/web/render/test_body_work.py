@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from mcp_agent_mail.web.render import body_work
@@ -17,9 +19,9 @@ WIDE = "|a" * 2_000 + "|\n" + "|-" * 2_000 + "|\n" + "|\n" * 2_000 + "\n\n"
 LONG_ADDRESS = "[x]: http://b.example/" + "y" * (SIZE // 2) + "\n\n"
 TOO_MUCH = {
     "tasks": filled("- [ ] x\n"),
-    "images that do not end": filled("!["),
-    "links that do not end": filled("["),
-    "brackets in brackets": filled("[[a]"),
+    "images that do not end": filled("![") + "](b)",
+    "links that do not end": filled("[") + "](b)",
+    "brackets in brackets": filled("[[a]") + "](b)",
     "images in images": filled("![a " * 18 + "](http://b.example)" * 18 + " ", 2 * SIZE),
     "a wide table": filled(WIDE, len(WIDE)),
     "many tables": filled("|a\n|-\n" + "|\n" * 20 + "\n"),
@@ -102,10 +104,47 @@ def test_work_ends_by_steps_by_characters_and_by_time(monkeypatch: pytest.Monkey
 
 
 def test_the_bodies_of_a_page_have_their_time_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = filled("*a* b\n\n")
     monkeypatch.setattr(body_work, "PAGE_WITHIN_S", 0.0)
     with one_page():
-        of_a_page = body_html("*a*")
+        of_a_page = body_html(long)
 
     assert of_a_page.is_plain
     assert "*a*" in of_a_page
-    assert not body_html("*a*").is_plain
+    assert not body_html(long).is_plain
+
+
+def test_a_small_body_is_laid_out_whatever_stands_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body_work, "PAGE_WITHIN_S", 0.0)
+    with one_page():
+        small = body_html(filled("Honest **bold** and\n\n- [x] list\n\n```js\nlet a\n```\n\n", 4_000))
+
+    assert not small.is_plain
+    assert "<strong>bold</strong>" in small
+    assert '<span class="t-' not in small
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "# Said\n\nSee **this**\n\n```json\n" + json.dumps(list(range(4_000)), indent=1) + "\n```\n",
+        filled("Text\n\n```python\ndef f(x):\n    return x + 1\n```\n\n", 28_000),
+        "# Said\n\n```python\n" + filled("x = [y(1) + 2 for z in 3]\n", 40_000) + "\n```\n",
+    ],
+)
+def test_code_is_laid_out_in_colours_and_loses_these_first(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body_work, "COLOURS_WITHIN_S", 60.0)
+    monkeypatch.setattr("mcp_agent_mail.web.render.code.WITHIN_S", 60.0)
+    coloured = body_html(written)
+    monkeypatch.setattr(body_work, "MOST_COLOURS", 1_000)
+    plain = body_html(written)
+
+    assert not coloured.is_plain
+    assert '<span class="t-' in coloured
+    assert not plain.is_plain
+    assert "<pre" in plain
+    assert plain.count("<span") < coloured.count("<span") / 2
+
+
+def test_brackets_of_code_outside_fences_are_laid_out() -> None:
+    assert not body_html("arr[0][1] = x[i][j] + y[k]\n" * 3_000).is_plain

@@ -206,3 +206,17 @@ def test_a_column_is_aligned_as_its_writer_said() -> None:
     assert '<td align="right">12 ms</td>' in shown
     assert "style" not in shown
     assert sanitised('<table><tr><td align="x" style="color:red">a</td></tr></table>').count("=") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "host"),
+    [
+        ("[http://good.com%E3%80%82evil.com/](http://good.com%E3%80%82evil.com/)", "good.com.evil.com"),
+        (r"[http://evil%2ecom/](http://evil%2ecom/)", "evil.com"),
+        ("[https://good.com/](http://%67ood.com/)", "good.com"),
+        ("[https://good.com/](mailto://good.com/@evil)", "//good.com/@evil"),
+        ("[a](http://good.com%40evil.com/)", "good.com%40evil.com"),
+    ],
+)
+def test_the_host_is_the_one_that_browsers_go_to(text: str, host: str) -> None:
+    assert f'<span class="host">{host}</span>' in body_html(text)

@@ -6,10 +6,11 @@ where it leads; nothing that remains can run, load or be sent. What would be too
 
 from __future__ import annotations
 
+import re
 from collections.abc import MutableMapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import nh3
 from markdown_it import MarkdownIt
@@ -38,6 +39,7 @@ _TAGS = frozenset(
     """.split()
 )
 _SCHEMES = frozenset({"http", "https", "mailto"})
+_HOST = re.compile(r"[\w.\-~!$&'()*+,;=]+(:[0-9]*)?", re.ASCII)
 _OUTWARD = "noopener noreferrer nofollow"
 _CLASSES = {
     "code": {LANGUAGE_CLASS},
@@ -159,12 +161,23 @@ def _may_lead(url: str) -> bool:
 
 
 def _host_of(url: str) -> str:
-    """ASCII, as the parser writes addresses."""
+    """ASCII, as browsers read it: percent signs decoded, then dots and letters of all scripts. As the parser wrote it
+    where a browser takes none.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:
         return ""
-    return parts.netloc.rpartition("@")[2] or parts.path.partition("?")[0][:100]
+    if parts.scheme.lower() == "mailto":
+        return url.partition(":")[2].partition("?")[0][:100]
+    written = parts.netloc.rpartition("@")[2]
+    if "%" not in written:
+        return written
+    try:
+        decoded = unquote(written, errors="strict").encode("idna").decode("ascii").lower()
+    except UnicodeError:
+        return written
+    return decoded if _HOST.fullmatch(decoded) else written
 
 
 _Tokens = Sequence["Token"]
@@ -174,25 +187,27 @@ _Env = MutableMapping[str, Any]
 def _link_open(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, env: _Env) -> str:
     href = str(tokens[at].attrGet("href") or "")
     work_of(env).write(len(href))
-    env.setdefault("hosts", []).append(_host_of(href))
+    env.setdefault("hosts", []).append((_host_of(href), urlsplit(href).scheme))
     return f'<a href="{escape(href)}">'
 
 
 def _link_close(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, env: _Env) -> str:
-    host = env["hosts"].pop() if env.get("hosts") else ""
+    host, scheme = env["hosts"].pop() if env.get("hosts") else ("", "")
     words = tokens[at - 1].content if [one.type for one in tokens[at - 2 : at]] == ["link_open", "text"] else ""
-    return "</a>" if not host or _says(words, host) else f'</a> <span class="host">{escape(host)}</span>'
+    return "</a>" if not host or _says(words, host, scheme) else f'</a> <span class="host">{escape(host)}</span>'
 
 
-def _says(words: str, host: str) -> bool:
-    """Whether the words of a link are an address, of this host and no other; nobody's name may stand before it."""
+def _says(words: str, host: str, scheme: str) -> bool:
+    """Whether the words of a link are an address, of this host and scheme and no other; nobody's name may stand before
+    it.
+    """
     if words == host:
         return True
     try:
         parts = urlsplit(words)
     except ValueError:
         return False
-    is_address = parts.scheme.lower() in _SCHEMES and not any(map(str.isspace, words))
+    is_address = parts.scheme.lower() == scheme and not any(map(str.isspace, words))
     return is_address and parts.netloc.lower() == host.lower()
 
 
@@ -223,7 +238,8 @@ def _fence(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, env: _Env
     token = tokens[at]
     language = (token.info or "").strip().partition(" ")[0]
     work_of(env).spend(len(token.content))
-    return _pre(highlighted(token.content, language, within_s=work_of(env).left_s))
+    plain = escape(token.content)
+    return _pre(work_of(env).painted(plain, lambda within_s: highlighted(token.content, language, within_s=within_s)))
 
 
 def _code_block(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, ___: _Env) -> str:
