@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from jinja2 import TemplateNotFound, UndefinedError
 
-from mcp_agent_mail.web.context import MOST_WAITING, PagePlaces, TooManyPages
+from mcp_agent_mail.core.concurrency.turns import TooMuchAtOnce
+from mcp_agent_mail.web.context import MOST_WAITING, PagePlaces
 from tests.web.acting import SHOP, before_the_pages
 from tests.web.visits import APP, Visits, open_visits
 
@@ -69,44 +71,42 @@ async def test_whether_somebody_has_left_is_asked_when_their_turn_comes() -> Non
     left.set()
     answers = await asyncio.gather(*waiting, return_exceptions=True)
 
-    assert [type(one) for one in answers].count(bytes) == 6
+    assert [type(one) for one in answers].count(bytes) == 7
 
 
-async def test_payers_have_places_in_turn() -> None:
-    places, gate, order = PagePlaces(), asyncio.Event(), list[str]()
+class _Waits(Mapping[str, object]):
+    """A model without names, which nobody can read before the gate is open."""
 
-    async def asks(payer: str) -> None:
-        async with places.place(payer):
-            order.append(payer)
-            await gate.wait()
+    def __init__(self, gate: threading.Event) -> None:
+        self._gate = gate
 
-    tasks = [asyncio.create_task(asks(payer)) for payer in ["busy"] * 5 + ["other", "third"]]
+    def __getitem__(self, name: str) -> object:
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        self._gate.wait()
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+async def test_a_payers_line_is_bounded_and_keeps_neither_others_nor_small_pages_waiting() -> None:
+    places, gate = PagePlaces(), threading.Event()
+
+    busy = [
+        asyncio.create_task(places.made("mailbox.html", _Waits(gate), payer="busy")) for _ in range(1 + MOST_WAITING)
+    ]
     for _ in range(3):
         await asyncio.sleep(0)
-    assert order == ["busy", "busy"]
-    tasks[2].cancel()
-    gate.set()
-    await asyncio.gather(*tasks, return_exceptions=True)
-
-    assert order[2:5] == ["other", "busy", "third"]
-    assert sorted(order) == ["busy"] * 4 + ["other", "third"]
-
-
-async def test_a_payers_line_is_bounded_and_small_pages_stand_in_none() -> None:
-    places, gate = PagePlaces(), asyncio.Event()
-
-    async def asks() -> None:
-        async with places.place("busy"):
-            await gate.wait()
-
-    tasks = [asyncio.create_task(asks()) for _ in range(2 + MOST_WAITING)]
-    for _ in range(3):
-        await asyncio.sleep(0)
-    with pytest.raises(TooManyPages) as refused:
+    with pytest.raises(TooMuchAtOnce):
         await places.made("mailbox.html", {}, payer="busy")
-    with pytest.raises(UndefinedError):
-        await places.made("error.html", {}, payer="busy")
+    for template, payer in (("error.html", "busy"), ("mailbox.html", "other")):
+        with pytest.raises(UndefinedError):
+            await places.made(template, {}, payer=payer)
+    assert not any(one.done() for one in busy)
     gate.set()
-    await asyncio.gather(*tasks)
 
-    assert refused.value.data["retry_after_s"] == 2
+    ended = await asyncio.gather(*busy, return_exceptions=True)
+
+    assert {type(one) for one in ended} == {UndefinedError}

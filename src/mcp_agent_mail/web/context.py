@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.concurrency.computation import computed
-from mcp_agent_mail.core.errors import Busy
+from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.oversight.needs import NeedCounts
@@ -21,28 +18,18 @@ from mcp_agent_mail.web.views.frame import Frame, PageLink
 
 MOST_LISTED_PROJECTS = 12
 """In the navigation: those that were made last. The page of projects has all."""
-
-
-_AT_A_TIME = 2
 MOST_WAITING = 16
-"""Pages of one payer that wait for a place."""
+"""Pages of one payer that wait for their turn."""
+_BOUNDS = TurnBounds(places=2, places_each=1, waiting_each=MOST_WAITING, waiting=200, within_s=30.0)
 _SMALL = frozenset({"error.html", "refused.html", "sign_in.html"})
 """They show no body, and stand in no line."""
 
 
-class TooManyPages(Busy):
-    """As many pages of this payer wait as may."""
-
-
 class PagePlaces:
-    """Makes pages beside the event loop: calls of agents go on meanwhile.
-
-    Payers are served in turn: while others wait, no place that becomes free goes to one who holds a place.
-    """
+    """Makes pages beside the event loop: calls of agents go on meanwhile. Payers take turns."""
 
     def __init__(self) -> None:
-        self._held: Counter[str | None] = Counter()
-        self._lines: dict[str | None, deque[asyncio.Future[None]]] = {}
+        self._turns = Turns("pages", _BOUNDS)
 
     async def made(
         self,
@@ -52,64 +39,14 @@ class PagePlaces:
         *,
         payer: str | None = None,
     ) -> bytes:
-        """At most _AT_A_TIME at a time; empty for whoever has left while others were served. Raises TooManyPages."""
+        """Empty for whoever has left while others were served. Raises TooMuchAtOnce."""
         # A server without visitors starts faster.
         from mcp_agent_mail.web.render.environment import render  # noqa: PLC0415
 
         if template in _SMALL:
             return await computed(lambda: render(template, model))
-        async with self.place(payer):
+        async with self._turns.turn(payer or ""):
             return b"" if has_left() else await computed(lambda: render(template, model))
-
-    @asynccontextmanager
-    async def place(self, payer: str | None) -> AsyncIterator[None]:
-        """One of _AT_A_TIME, in turn. Raises TooManyPages."""
-        await self._take(payer)
-        try:
-            yield
-        finally:
-            self._give_back(payer)
-
-    async def _take(self, payer: str | None) -> None:
-        if not self._lines and self._held.total() < _AT_A_TIME:
-            self._held[payer] += 1
-            return
-        line = self._lines.setdefault(payer, deque())
-        if len(line) >= MOST_WAITING:
-            raise TooManyPages("Too many pages are asked for at once from there.", retry_after_s=2)
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        line.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self._give_back(payer)
-            else:
-                self._leave(payer, turn)
-            raise
-
-    def _leave(self, payer: str | None, turn: asyncio.Future[None]) -> None:
-        line = self._lines[payer]
-        line.remove(turn)
-        if not line:
-            del self._lines[payer]
-
-    def _give_back(self, payer: str | None) -> None:
-        self._held[payer] -= 1
-        if self._held[payer] == 0:
-            del self._held[payer]
-        if not self._lines:
-            return
-        served = next((one for one in self._lines if not self._held[one]), next(iter(self._lines)))
-        line = self._lines.pop(served)
-        turn = line.popleft()
-        if line:
-            self._lines[served] = line
-        self._held[served] += 1
-        if not turn.done():
-            turn.set_result(None)
-        else:
-            self._give_back(served)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
