@@ -116,3 +116,17 @@ async def test_no_more_is_found_or_searched_than_the_bounds_and_that_is_told(
     assert ({hit.id for hit in two.hits}, two.has_more) == (newer, False)
     assert (two.project_count, two.has_more_projects) == (1, True)
     assert (nothing.hits, nothing.is_asked, nothing.has_more) == ([], False, False)
+
+
+async def test_an_agent_finds_what_came_to_it_alone(seeded: SeededStore) -> None:
+    private = await write(seeded, seeded.blue, seeded.red, is_private=True)
+    blind = seeded.addressed([seeded.fox], RecipientKind.BCC)
+    mixed = (await seeded.post(seeded.letter(seeded.blue, body="parser"), *blind))[0].id
+
+    for agent, expected in (
+        (seeded.red, {private, mixed}),
+        (seeded.green, {mixed}),
+        (seeded.fox, {mixed}),
+        (seeded.lib_blue, set()),
+    ):
+        assert await found(seeded, proven(agent)) == expected, (agent.name, agent.project_id)
