@@ -126,3 +126,15 @@ def test_half_a_pair_is_not_left_and_none_is_made_beside_what_is_there(
     with pytest.raises(KeyTaken):
         make_keys(tmp_path / "own")
     assert made == ["own", "own.pub"]
+
+
+def test_a_key_that_did_not_reach_the_disk_is_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: int) -> None:
+        raise OSError("no room")
+
+    monkeypatch.setattr(os, "fsync", fail)
+
+    with pytest.raises(OSError, match="no room"):
+        make_keys(tmp_path / "own")
+
+    assert list(tmp_path.iterdir()) == []
