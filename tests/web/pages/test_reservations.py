@@ -6,8 +6,9 @@ import pytest
 
 from mcp_agent_mail.domain.staleness import StalenessRules
 from mcp_agent_mail.web.pages import reservations
+from tests.server.whole_app import OPERATOR
 from tests.web.swarm import HOSTILE, SHOP, open_swarm
-from tests.web.visitors import ORIGIN
+from tests.web.visitors import ORIGIN, sign_in
 
 
 async def test_live_ones_are_a_table_and_a_tree_of_their_paths(tmp_path: Path) -> None:
@@ -135,3 +136,31 @@ async def test_a_number_that_is_none_of_the_projects_is_not_found(tmp_path: Path
 
         await swarm.text(f"/mail/{swarm.shop}/file_reservations/{number}", 404)
         await swarm.text(f"/mail/{swarm.bills}/file_reservations/1", 404)
+
+
+async def test_what_has_ended_stands_against_nothing(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.hold("BlueLake", "src/cart/**")
+        await swarm.app.call(
+            "release_file_reservations", project_key=SHOP, agent_name="BlueLake", paths=["src/cart/**"]
+        )
+        await swarm.hold("GreenHill", "src/**")
+
+        page = await swarm.text(f"/mail/{swarm.shop}/file_reservations?ended=1")
+
+        assert "<code>src/cart/**</code>" in page
+        assert "stand against each other" not in page
+        assert ">against " not in page
+
+
+async def test_a_session_that_may_not_release_looks_at_no_evidence(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        number = await swarm.hold("BlueLake", "src/cart/**")
+        operator = {"authorization": f"Bearer {OPERATOR}"}
+        token = (await swarm.app.call("create_issued_token", operator, expires="1d", role="reader"))["token"]
+        reader = await sign_in(swarm.app, token)
+
+        page = await reader.page(f"/mail/{swarm.shop}/file_reservations/{number}")
+
+        assert "not looked lately" in page
+        assert 'name="note"' not in page
