@@ -9,6 +9,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.features.sharing import signatures
 from mcp_agent_mail.features.sharing.signatures import (
     KeyTaken,
@@ -128,13 +129,16 @@ def test_half_a_pair_is_not_left_and_none_is_made_beside_what_is_there(
     assert made == ["own", "own.pub"]
 
 
-def test_a_key_that_did_not_reach_the_disk_is_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("failure", [OSError("no room"), KeyboardInterrupt()])
+def test_a_key_that_did_not_reach_the_disk_is_not_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: BaseException
+) -> None:
     def fail(_: int) -> None:
-        raise OSError("no room")
+        raise failure
 
     monkeypatch.setattr(os, "fsync", fail)
 
-    with pytest.raises(OSError, match="no room"):
+    with pytest.raises((OSError, AgentMailError, KeyboardInterrupt)):
         make_keys(tmp_path / "own")
 
     assert list(tmp_path.iterdir()) == []

@@ -172,21 +172,6 @@ async def test_a_git_that_hangs_is_not_just_now_and_keeps_nobody_waiting_behind_
     assert (past.status_code, "Ours" in past.text) == (200, True)
 
 
-@pytest.mark.parametrize("script", ["exit 1", "echo garbage"])
-async def test_a_git_that_fails_is_not_just_now_and_what_is_not_there_is_not_found(
-    archived: ArchivedApp, script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    unknown = await archived.get(f"/mail/archive/commit/{'0' * 40}?project={archived.slug}")
-    put_git(tmp_path / "bin", script, monkeypatch)
-
-    failed = await archived.get(f"/mail/archive/activity?project={archived.slug}")
-    raw = await archived.get(f"/mail/{archived.slug}/message/{archived.ids['plan']}/raw")
-
-    assert (unknown.status_code, failed.status_code, raw.status_code) == (404, 503, 503)
-    assert failed.headers["retry-after"] == "60"
-    assert "Not just now" in failed.text
-
-
 async def test_the_newest_commits_lead_on_while_there_are_more(
     archived: ArchivedApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,3 +205,18 @@ def test_of_a_text_that_was_purged_since_the_beginning_is_shown() -> None:
     )
 
     assert history._texts(past) == {1: "x" * 4_000, 3: "short"}
+
+
+@pytest.mark.parametrize("script", ["exit 1", "echo garbage"])
+async def test_a_git_that_fails_is_not_just_now_and_what_is_not_there_is_not_found(
+    archived: ArchivedApp, script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unknown = await archived.get(f"/mail/archive/commit/{'0' * 40}?project={archived.slug}")
+    put_git(tmp_path / "bin", script, monkeypatch)
+
+    failed = await archived.get(f"/mail/archive/activity?project={archived.slug}")
+    raw = await archived.get(f"/mail/{archived.slug}/message/{archived.ids['plan']}/raw")
+
+    assert (unknown.status_code, failed.status_code, raw.status_code) == (404, 503, 503)
+    assert failed.headers["retry-after"] == "60"
+    assert "Not just now" in failed.text

@@ -129,15 +129,6 @@ async def test_nobody_but_the_operator_in_a_session_releases(tmp_path: Path) -> 
         assert (anybody.status_code, asked.status_code) == (401, 405)
 
 
-@pytest.mark.parametrize("number", ["99", "0"])
-async def test_a_number_that_is_none_of_the_projects_is_not_found(tmp_path: Path, number: str) -> None:
-    async with open_swarm(tmp_path) as swarm:
-        await swarm.hold("BlueLake", "a.py")
-
-        await swarm.text(f"/mail/{swarm.shop}/file_reservations/{number}", 404)
-        await swarm.text(f"/mail/{swarm.bills}/file_reservations/1", 404)
-
-
 async def test_what_has_ended_stands_against_nothing(tmp_path: Path) -> None:
     async with open_swarm(tmp_path) as swarm:
         await swarm.hold("BlueLake", "src/cart/**")
@@ -164,3 +155,12 @@ async def test_a_session_that_may_not_release_looks_at_no_evidence(tmp_path: Pat
 
         assert "not looked lately" in page
         assert 'name="note"' not in page
+
+
+@pytest.mark.parametrize("number", ["99", "0"])
+async def test_a_number_that_is_none_of_the_projects_is_not_found(tmp_path: Path, number: str) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.hold("BlueLake", "a.py")
+
+        await swarm.text(f"/mail/{swarm.shop}/file_reservations/{number}", 404)
+        await swarm.text(f"/mail/{swarm.bills}/file_reservations/1", 404)

@@ -44,17 +44,6 @@ async def test_search_in_one_project_keeps_to_it(tmp_path: Path) -> None:
         assert await _found(app, "coupon from:BlueLake", f"/mail/{slug}/search") == ["one"]
 
 
-async def test_filters_alone_lead_to_the_mail_and_a_wrong_one_says_so(tmp_path: Path) -> None:
-    async with open_whole_app(tmp_path) as app:
-        alone = await app.client.get("/mail/search", params={"q": "from:BlueLake"})
-        wrong = await app.client.get("/mail/search", params={"q": "x importance:loud"})
-        beyond = await app.client.get("/mail/search", params={"q": "x", "page": "9"})
-
-    assert (alone.status_code, alone.headers["location"]) == (303, "/mail?q=from%3ABlueLake")
-    assert (wrong.status_code, "is no importance" in wrong.text) == (400, True)
-    assert beyond.status_code == 400
-
-
 async def test_what_asks_for_nothing_is_the_page_itself_and_filters_alone_keep_to_the_project(tmp_path: Path) -> None:
     async with open_whole_app(tmp_path) as app:
         slug = (await app.call("ensure_project", human_key=await people(app, tmp_path)))["slug"]
@@ -92,3 +81,14 @@ async def test_a_search_leads_on_for_so_many_pages_and_says_where_it_ends(
     assert ['rel="next"' in one.text for one in pages] == [True, False, False]
     assert ["There is more. Say it with more words" in one.text for one in pages] == [False, True, False]
     assert [one.status_code for one in beyond] == [400] * 5
+
+
+async def test_filters_alone_lead_to_the_mail_and_a_wrong_one_says_so(tmp_path: Path) -> None:
+    async with open_whole_app(tmp_path) as app:
+        alone = await app.client.get("/mail/search", params={"q": "from:BlueLake"})
+        wrong = await app.client.get("/mail/search", params={"q": "x importance:loud"})
+        beyond = await app.client.get("/mail/search", params={"q": "x", "page": "9"})
+
+    assert (alone.status_code, alone.headers["location"]) == (303, "/mail?q=from%3ABlueLake")
+    assert (wrong.status_code, "is no importance" in wrong.text) == (400, True)
+    assert beyond.status_code == 400
