@@ -48,6 +48,8 @@ def test_a_path_of_ours_is_gone_back_to(path: str) -> None:
         "/mail//evil.example",
         "/mailbox",
         "/mail\\evil",
+        "/mail/\\evil.example",
+        "/mail?q=a\\b",
         "/mail/\r\nset-cookie: a=b",
         "/mail/\u202e",
         "https://evil.example/mail",

@@ -186,3 +186,19 @@ async def test_who_is_signed_in_is_not_sent_to_sign_in() -> None:
     answer = await asked(get(session=a_session()), get=raising(PermissionDenied("No.", hint="Ask.")))
 
     assert b"/mail/sign-in" not in answer.body
+
+
+@pytest.mark.parametrize("is_framed", [False, True])
+@pytest.mark.parametrize(
+    ("back", "is_offered"),
+    [("/mail/it?page=2", True), ("https://evil.example/", False), ("//evil.example", False), ("/mail/\\evil", False)],
+)
+async def test_a_refused_form_leads_back_to_pages_of_ours_alone(back: str, is_offered: bool, is_framed: bool) -> None:
+    token = form_token(SECRET, "/mail/it") if is_framed else "0" * 64
+    sent = post(fields={"csrf": token, "back": back})
+
+    answer = await asked(sent, post=raising(Conflict("No.", hint="Do.")), by=OPERATOR)
+
+    assert answer.status in (403, 409)
+    assert (f'href="{back}"'.encode() in answer.body) is is_offered
+    assert (b">Back</a>" in answer.body) is is_offered

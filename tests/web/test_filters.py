@@ -31,6 +31,10 @@ MAY = from_datetime(datetime(2026, 5, 1, tzinfo=UTC))
         ("see http://a std::move TODO: src/a.py:12", WrittenFilter(words="see http://a std::move TODO: src/a.py:12")),
         ("subject:plan", WrittenFilter(words="subject:plan")),
         ('"is:unread from:A"', WrittenFilter(words='"is:unread from:A"')),
+        ("is:UNREAD needs:Ack", WrittenFilter(is_unread=True, needs_ack=True)),
+        ("after:7D", WrittenFilter(begin_ts=WEEK_AGO)),
+        ('topic:" two words "', WrittenFilter(topic="two words")),
+        ("x" * MAX_FILTER, WrittenFilter(words="x" * MAX_FILTER)),
         ("foo:bar x Foo:baz", WrittenFilter(words="foo:bar x Foo:baz", strange=("foo",))),
     ],
 )
@@ -41,6 +45,7 @@ def test_a_filter_is_read_as_people_write_it(text: str, typed: WrittenFilter) ->
 @pytest.mark.parametrize(
     "text",
     [
+        "since:", 'topic:" "', "after:99999d", "after:-5", "after:7.5", "before:-7.5",
         "from:", 'from:""', "is:read", "needs:me", "is:unread is:old", "importance:loud", "x" * (MAX_FILTER + 1),
         "From:", "x SINCE: y", "before:", "before:soon", "after:7", "since:2026-13-01", "after:99999y",
     ],

@@ -68,8 +68,15 @@ def test_without_an_origin_another_referer_or_none_is_refused(referer: str | Non
     assert refused(sent(origin=None, referer=referer))
 
 
-def test_a_referer_of_ours_does_not_help_another_origin() -> None:
-    assert refused(sent(origin="http://evil.example", referer=f"{OWN}/mail"))
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", ""])
+def test_a_referer_of_ours_does_not_help_another_origin_nor_an_empty_one(origin: str) -> None:
+    assert refused(sent(origin=origin, referer=f"{OWN}/mail"))
+
+
+def test_the_host_of_a_referer_is_the_same_in_any_letter_case() -> None:
+    assert not refused(
+        sent(origin=None, referer="http://LocalHost:8765/mail", own_origins=frozenset({"http://localhost:8765"}))
+    )
 
 
 @pytest.mark.parametrize(

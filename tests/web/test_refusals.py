@@ -14,7 +14,8 @@ import pytest
 from mcp_agent_mail.core.errors import AgentMailError, Busy, InvalidInput, PermissionDenied, RateLimited
 from mcp_agent_mail.core.profiles import FULL
 from mcp_agent_mail.domain.identity.names import UnknownAgent
-from mcp_agent_mail.web.refusals import field_of, for_people, in_time, status_of
+from mcp_agent_mail.domain.messages import UnfitSubject, parse_subject
+from mcp_agent_mail.web.refusals import field_of, for_people, in_time, retry_header, status_of
 from tests.server.reference_pages import declared
 from tests.server.tool_list import tools_of
 from tests.web.acting import SHOP, Person, before_the_pages, form_to, forms_of
@@ -202,4 +203,44 @@ def test_a_wait_is_never_less_than_there_is_to_wait() -> None:
         "119 s",
         "2 minutes",
         "3 minutes",
+    ]
+
+
+@pytest.mark.parametrize(("retry_after_s", "told"), [(0, "1"), (0.2, "1"), (2.1, "3"), ("soon", None), (None, None)])
+def test_who_is_to_come_again_is_never_told_to_come_at_once(retry_after_s: object, told: str | None) -> None:
+    error = RateLimited("Too many.", data={} if retry_after_s is None else {"retry_after_s": retry_after_s})
+
+    assert dict(retry_header(error)).get("retry-after") == told
+
+
+def test_what_is_of_a_recipient_is_of_the_field_to() -> None:
+    assert field_of(InvalidInput("x", data={"recipient": "RedStone"})) == "to"
+    assert field_of(InvalidInput("x", data={"recipient": "RedStone", "parameter": "subject"})) == "subject"
+
+
+@pytest.mark.parametrize(
+    ("error", "fact"),
+    [
+        (InvalidInput("to is unfit.", data={"parameter": "to"}), "To is unfit."),
+        (InvalidInput("to is unfit.", data={"parameter": "cc"}), "to is unfit."),
+        (InvalidInput("subject matter is closed."), "subject matter is closed."),
+    ],
+)
+def test_a_word_that_is_a_fields_name_too_is_left_where_the_refusal_is_about_another(
+    error: AgentMailError, fact: str
+) -> None:
+    assert for_people(error).message == fact
+
+
+def test_a_subject_that_is_too_long_is_to_be_shortened_and_another_to_be_seen() -> None:
+    hints = []
+    for text in ("x" * 600, " ", "a\x00b"):
+        with pytest.raises(UnfitSubject) as refused:
+            parse_subject(text)
+        hints.append(for_people(refused.value).hint)
+
+    assert hints == [
+        "Shorten it: nothing is ever cut for you. The body takes the rest.",
+        "Write one of signs that can be seen.",
+        "Write one of signs that can be seen.",
     ]

@@ -16,7 +16,7 @@ _FORM = re.compile(r'<form [^>]*method="post" action="([^"]+)">(.*?)</form>', re
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """Signed in as the operator, in one browser."""
+    """Signed in, as the operator where nothing else is said, in one browser."""
 
     client: httpx.AsyncClient
 
@@ -39,10 +39,10 @@ def csrf_in(page: str, action: str) -> str:
     return str(token)
 
 
-async def sign_in(app: WholeApp) -> Person:
-    """By the operator's token, through the page."""
+async def sign_in(app: WholeApp, token: str = OPERATOR) -> Person:
+    """By a token, the operator's unless another is given, through the page."""
     page = (await app.client.get("/mail/sign-in")).text
-    token = _CSRF.findall(page)[-1]
-    answer = await app.client.post("/mail/sign-in", data={"csrf": token, "token": OPERATOR}, headers={"origin": ORIGIN})
+    form = {"csrf": _CSRF.findall(page)[-1], "token": token}
+    answer = await app.client.post("/mail/sign-in", data=form, headers={"origin": ORIGIN})
     assert answer.status_code == 303, answer.text[:800]
     return Person(client=app.client)

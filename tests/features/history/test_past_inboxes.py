@@ -15,12 +15,13 @@ from mcp_agent_mail.domain.archive_format.artifacts import ArchivedMail
 from mcp_agent_mail.domain.messages import escaped_bytes
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.retention import OldMessage, cutoff_of
+from mcp_agent_mail.features.history import past_inboxes
 from mcp_agent_mail.features.history.past_inboxes import StorePlaces, _RecoveredTexts, read_past_inbox
 from mcp_agent_mail.features.history.shapes import show_past_inbox
 from mcp_agent_mail.features.retention.service import _purge
 from mcp_agent_mail.store.retention import RetentionCutoff
 from mcp_agent_mail.store.transaction import View, open_view
-from tests.archive_harness import ArchiveHarness, open_archive_harness, version_1
+from tests.archive_harness import ArchiveHarness, git, open_archive_harness, version_1
 from tests.features.history.past_store import APP, TEXT, PastStore
 
 MOMENTS = ["begun", "sent", "read", "answered", "opened", "retired", "returned", "purged"]
@@ -187,3 +188,70 @@ def test_inline_attachments_come_along_while_their_contents_are_there(own_past: 
 
     assert (there["type"], there["data_base64"]) == ("inline", "VGhlIG5vdGVzLg==")
     assert "data_base64" not in gone
+
+
+def test_what_replaced_a_message_later_is_not_of_then(own_past: PastStore) -> None:
+    plan, late, at = own_past.ids["plan"], own_past.ids["late"], own_past.at["purged"]
+    own_past.execute(
+        f"UPDATE recipients SET superseded_by = {late}, withdrawn_ts = {at} WHERE message_id = {plan} AND kind = 'to'"
+    )
+
+    with own_past.view() as view:
+        (then,) = (one for one in inbox_of(view, own_past, own_past.at["read"]) if one["id"] == plan)
+
+    assert {key: value for key, value in then.items() if key != "purged_at"} == next(
+        one for one in own_past.inboxes["read"] if one["id"] == plan
+    )
+
+
+@pytest.mark.parametrize(("front", "is_read"), [(10_000, True), (0, False)])
+def test_a_file_that_is_larger_than_any_front_and_the_room_is_not_read(
+    view: View, past: PastStore, monkeypatch: pytest.MonkeyPatch, front: int, is_read: bool
+) -> None:
+    monkeypatch.setattr(past_inboxes, "_FRONT_BYTES", front)
+    agent, project = past.agent(view, "RedStone")
+    head = view.messages.find_head(MessageId(past.ids["plan"]))
+    assert head is not None
+
+    texts = _RecoveredTexts(view, agent, project, StorePlaces(storage_root=past.root), room=escaped_bytes(TEXT))
+
+    assert (texts.read(head) is not None) is is_read
+
+
+@pytest.mark.parametrize(("number", "told"), [("1", (TEXT, None)), ("7", (None, "not_in_archive"))])
+def test_a_file_that_says_it_is_another_message_is_not_its_text(
+    own_past: PastStore, number: str, told: tuple[str | None, str | None]
+) -> None:
+    archive = own_past.archive_of(APP)
+    (file,) = archive.glob(f"messages/*/*/*/*__{own_past.ids['plan']}.md")
+    path = file.relative_to(archive).as_posix()
+    written = git(archive, "log", "--reverse", "--format=%H", "--", path).split()[0]
+    content = git(archive, "show", f"{written}:{path}")
+    assert content.count('"id": 1,') == 1
+    file.write_text(content.replace('"id": 1,', f'"id": {number},'))
+    git(archive, "commit", "-q", "--no-verify", "-m", "by hand", "--", path)
+    own_past.execute(
+        f"UPDATE commits SET hexsha = '{git(archive, 'rev-parse', 'HEAD').strip()}' WHERE hexsha = '{written}'"
+    )
+
+    with own_past.view() as view:
+        (plan,) = (one for one in inbox_of(view, own_past, own_past.at["sent"]) if one["id"] == own_past.ids["plan"])
+
+    assert (plan["body_md"], plan.get("body_missing")) == told
+
+
+@pytest.mark.parametrize("content", [b"", b"The note", b"The notes. And more."])
+def test_contents_that_are_not_what_they_were_do_not_come_along(own_past: PastStore, content: bytes) -> None:
+    own_past.execute(
+        "UPDATE message_attachments SET attachments = replace(attachments, '\"is_inline\":false', '\"is_inline\":true')"
+    )
+    for file in (own_past.root / "attachments").rglob("*"):
+        if file.is_file() and file.read_bytes() == b"The notes.":
+            file.chmod(0o600)
+            file.write_bytes(content)
+
+    with own_past.view() as view:
+        (late,) = (one for one in inbox_of(view, own_past, own_past.at["purged"]) if one["id"] == own_past.ids["late"])
+
+    assert [one["name"] for one in late["attachments"]] == ["attachment.txt"]
+    assert "data_base64" not in late["attachments"][0]

@@ -10,6 +10,7 @@ from mcp_agent_mail.archive.history import HistoryEntry
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.features.history.untold_lines import Untold, entry_without, find_untold
+from mcp_agent_mail.store import outbox
 from tests.seeded_store import SeededStore, open_seeded_store
 from tests.server.pages.browsers import ServedPages, serve_pages
 
@@ -105,4 +106,23 @@ def test_where_nobody_knows_what_a_commit_holds_its_mail_is_not_told() -> None:
     assert told("mail: BlueLake -> GreenHill | word (+2)", unknown) == "mail: BlueLake (+2)"
     assert told("mail: BlueLake -> GreenHill, and so on…", unknown) == "mail: BlueLake"
     assert told("BlueLake joined", unknown) == "BlueLake joined"
+    known: Untold = {"a" * 40: ["word"]}
+    assert told("mail: BlueLake -> GreenHill | other", known) == "mail: BlueLake -> GreenHill | other"
+    assert told("mail: BlueLake -> GreenHill, and so on…", known) == "mail: BlueLake"
     assert told("mail: BlueLake -> GreenHill | word", {}) == "mail: BlueLake -> GreenHill | word"
+
+
+async def test_of_a_commit_with_more_of_it_than_is_looked_at_no_mail_is_told(
+    served: ServedPages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "MOST_UNOPENED", 1)
+    numbers = [await send(served, f"secretword {number}") for number in range(2)]
+    await send(served, "openword")
+    await served.archive()
+    for number in numbers:
+        await withdraw(served, number)
+
+    as_reader = await pages_of(served, is_operator=False)
+
+    assert "secretword" not in as_reader
+    assert "openword" not in as_reader

@@ -309,3 +309,15 @@ async def test_who_could_not_be_sure_to_hear_of_all_has_no_place(seeded: SeededS
         await hub.open(OPERATOR)
 
     assert hub.count == 0
+
+
+async def test_an_agent_hears_of_projects_that_are_linked_to_its_own(seeded: SeededStore) -> None:
+    hub = events_of(seeded)
+    linked = await hub.open(replace(agent_of(seeded.app.id), linked_projects=frozenset({seeded.lib.id})))
+    stranger = await hub.open(agent_of(seeded.app.id))
+
+    for agent in (seeded.fox, seeded.green):
+        await seeded.store.write(partial(_retire, agent))
+
+    first_told = [(await told_of(one, 1))[0] for one in (linked, stranger)]
+    assert first_told == [("agent", seeded.fox.id), ("agent", seeded.green.id)]

@@ -100,6 +100,20 @@ async def test_what_waits_for_the_person_is_found_by_the_operator_alone(seeded: 
         assert await found(seeded, caller, is_unread=True) == await found(seeded, caller, needs_ack=True) == set()
 
 
+async def test_an_agent_finds_what_came_to_it_alone(seeded: SeededStore) -> None:
+    private = await write(seeded, seeded.blue, seeded.red, is_private=True)
+    blind = seeded.addressed([seeded.fox], RecipientKind.BCC)
+    mixed = (await seeded.post(seeded.letter(seeded.blue, body="parser"), *blind))[0].id
+
+    for agent, expected in (
+        (seeded.red, {private, mixed}),
+        (seeded.green, {mixed}),
+        (seeded.fox, {mixed}),
+        (seeded.lib_blue, set()),
+    ):
+        assert await found(seeded, proven(agent)) == expected, (agent.name, agent.project_id)
+
+
 async def test_no_more_is_found_or_searched_than_the_bounds_and_that_is_told(
     seeded: SeededStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -178,3 +178,15 @@ async def test_a_count_says_where_there_may_be_more(
     assert await service.count(OPERATOR) == NeedCounts(unread=3, needs=4)
     monkeypatch.setattr(needs, "MOST_NEEDS", 2)
     assert await service.count(OPERATOR) == NeedCounts(unread=3, needs=3, is_least=True)
+
+
+async def test_of_those_who_are_late_so_many_are_named_and_all_are_counted(
+    seeded: SeededStore, service: OversightService
+) -> None:
+    await write(seeded, seeded.blue, seeded.red, seeded.green, seeded.fox, seeded.lib_blue)
+    seeded.clock.step(LATE_AFTER_S)
+
+    (late,) = (await service.needs(OPERATOR)).late
+
+    assert list(late.names) == ["RedStone", "GreenField", "QuietFox"]
+    assert (late.late, list(late.projects)) == (4, ["code-app", "code-lib"])

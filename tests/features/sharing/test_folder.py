@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from mcp_agent_mail.features.sharing import folder as bundle_folder
 from mcp_agent_mail.features.sharing.folder import BundleExport, export_bundle
 from mcp_agent_mail.features.sharing.manifest import MANIFEST, SIGNATURE, BundleFile
 from mcp_agent_mail.features.sharing.results import SharedPreset
+from mcp_agent_mail.features.sharing.service import TooMuchToShare
 from mcp_agent_mail.features.sharing.verify import verify_bundle
 
 
@@ -160,3 +163,20 @@ def test_nothing_is_made_in_the_store(tmp_path: Path) -> None:
         export_bundle(
             tmp_path / "store" / "out", [], preset=SharedPreset.STANDARD, storage_root=tmp_path / "store", sign=None
         )
+
+
+@pytest.mark.parametrize(
+    ("files", "is_taken"),
+    [({"one": "1", "two": "22"}, True), ({"one": "1111"}, False), ({"one": "", "two": "", "three": ""}, False)],
+)
+def test_a_bundle_has_so_many_bytes_and_files_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, Any], is_taken: bool
+) -> None:
+    assert bundle_folder.MOST_BUNDLE_BYTES == 4 << 30
+    monkeypatch.setattr(bundle_folder, "MOST_BUNDLE_BYTES", 3)
+    monkeypatch.setattr(bundle_folder, "MOST_FILES", 2)
+
+    with nullcontext() if is_taken else pytest.raises(TooMuchToShare):
+        _export(tmp_path / "out", **files)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["out"] * is_taken

@@ -28,7 +28,22 @@ def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["../a", "/a", "a//b", "a/../b", ".git/config", "A.html", "manifest.json", "manifest.sig", "a\n", "", "a/."]
+    "path",
+    [
+        "../a",
+        "/a",
+        "a//b",
+        "a/../b",
+        ".git/config",
+        "A.html",
+        "manifest.json",
+        "manifest.sig",
+        "a\n",
+        "",
+        "a/.",
+        "a.",
+        "a/b..",
+    ],
 )
 def test_no_path_leaves_the_folder_or_is_its_manifest(tmp_path: Path, path: str) -> None:
     assert not is_own_path(path)

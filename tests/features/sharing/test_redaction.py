@@ -93,3 +93,19 @@ def test_slugs_become_names_where_they_stand_as_slugs(text: str, shown: str) -> 
 
 def test_unseen_characters_go_between_ascii_alone() -> None:
     assert without_unseen("a\u200bb \U0001f468\u200d\U0001f469 नि\u200dक") == "ab \U0001f468\u200d\U0001f469 नि\u200dक"
+
+
+@pytest.mark.parametrize(
+    ("known", "text", "shown", "count"),
+    [
+        (("abc12",), "abc12 abc123 xabc12", "REDACTED abc123 xabc12", 1),
+        (("abc123",), "abc123 abc1234 xabc123", "REDACTED REDACTED4 xREDACTED", 3),
+        (("hunter2", "secret99"), "hunter2secret99", "REDACTEDREDACTED", 2),
+        (("hunter2", "ter2secret"), "hunter2secret", "REDACTED", 1),
+    ],
+)
+def test_what_is_known_for_a_secret_goes_wherever_it_stands_but_a_short_one_as_a_word(
+    redactor: Redactor, known: tuple[str, ...], text: str, shown: str, count: int
+) -> None:
+    assert redactor.text(text, known=known) == shown
+    assert redactor.counts == {"known": count}

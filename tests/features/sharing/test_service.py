@@ -141,3 +141,12 @@ def test_images_and_text_are_given_and_what_may_hide_secrets_is_named(given: Giv
     ]
     assert found[0].content == image
     assert b"abcdefgh" not in (found[2].content or b"")
+
+
+def test_the_folder_of_a_long_name_is_short(given: GivenMail) -> None:
+    long = given.harness.add_project(f"/elsewhere/{'x' * 39}-{'y' * 20}")
+    given.send([given.red])
+    with given.service() as service:
+        mail = service.collect(ShareRequest(project_keys=[given.app.human_key, long.human_key]))
+
+    assert [project.slug for project in mail.projects] == ["app", "x" * 39]

@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.errors import AgentMailError, Unavailable
 from mcp_agent_mail.features.sharing import signatures
 from mcp_agent_mail.features.sharing.signatures import (
     KeyTaken,
@@ -136,3 +136,18 @@ def test_half_a_pair_is_not_left_and_none_is_made_beside_what_is_there(
     with pytest.raises(KeyTaken):
         make_keys(tmp_path / "own")
     assert made == ["own", "own.pub"]
+
+
+@pytest.mark.parametrize("failure", [OSError("no room"), KeyboardInterrupt()])
+def test_a_key_that_did_not_reach_the_disk_is_not_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: BaseException
+) -> None:
+    def fail(_: int) -> None:
+        raise failure
+
+    monkeypatch.setattr(os, "fsync", fail)
+
+    with pytest.raises((OSError, AgentMailError, KeyboardInterrupt)):
+        make_keys(tmp_path / "own")
+
+    assert list(tmp_path.iterdir()) == []

@@ -59,14 +59,18 @@ def test_a_link_in_the_place_of_a_file_stays_and_so_does_all_that_there_is(targe
     assert (target / name).is_symlink()
 
 
-def test_a_link_in_the_place_of_the_bundle_is_none(target: Path) -> None:
+@pytest.mark.parametrize("name", ["out", "empty", "nowhere"])
+def test_a_link_in_the_place_of_the_bundle_is_none(target: Path, name: str) -> None:
     linked = target.parent / "linked"
-    linked.symlink_to(target)
+    linked.symlink_to(target.parent / name)
+    (target.parent / "empty").mkdir()
 
-    with pytest.raises(PlaceTaken):
+    with pytest.raises(PlaceTaken, match="is there already and is no folder"):
         _export(linked, "changed")
 
     assert (target / "one" / "a.html").read_text() == "1"
+    assert list((target.parent / "empty").iterdir()) == []
+    assert linked.is_symlink()
 
 
 def test_what_was_put_in_the_place_where_it_is_built_becomes_no_bundle(target: Path) -> None:

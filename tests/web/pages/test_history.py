@@ -7,11 +7,17 @@ import html
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from mcp_agent_mail.archive.reading import browser as archive_browser
+from mcp_agent_mail.bootstrap.wiring import archiver_settings
+from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.history import service as history_service
+from mcp_agent_mail.web.pages import history
+from tests.server.whole_app import settings_of
 from tests.sick_git import put_git
 from tests.web.pages.archived_app import ArchivedApp, open_archived_app
 from tests.web.visits import shown_text
@@ -203,6 +209,41 @@ async def test_who_waits_for_others_at_a_slow_archive_waits_within_the_same_time
     # One run at a time, and each is a second at least.
     assert len(told) >= 5
     assert [one for one in told if "Git is slow" not in one and "Others look at" not in one] == []
+
+
+async def test_the_newest_commits_lead_on_while_there_are_more(
+    archived: ArchivedApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"/mail/archive/activity?project={archived.slug}"
+    await archived.app.call("register_agent", project_key=archived.slug, name="TealRiver", program="x", model="y")
+    assert await drain_in_process(archived.app.store, archiver_settings(settings_of(tmp_path)), timeout_s=60) == []
+    known = _commits_in((await archived.get(path)).text)
+    assert (history.COMMITS_A_PAGE, history.SHOWN_TEXT) == (50, 4_000)
+    assert len(known) > 1
+
+    pages = []
+    for count in (len(known), len(known) - 1):
+        monkeypatch.setattr(history, "COMMITS_A_PAGE", count)
+        pages.append((await archived.get(path)).text)
+
+    assert [_commits_in(page) for page in pages] == [known, known[:-1]]
+    assert ['rel="next"' in page for page in pages] == [False, True]
+    found = re.search(r'rel="next" href="([^"]+)"', pages[1])
+    assert found is not None
+    assert _commits_in((await archived.get(html.unescape(found[1]))).text) == known[-1:]
+
+
+def _commits_in(page: str) -> list[str]:
+    return list(dict.fromkeys(re.findall(r"/mail/archive/commit/([0-9a-f]{40})\?project=", page)))
+
+
+def test_of_a_text_that_was_purged_since_the_beginning_is_shown() -> None:
+    # Of a past inbox nothing else is asked here.
+    past: Any = SimpleNamespace(
+        bodies={1: "x" * 4_000 + "y", 2: "live", 3: "short"}, purged={1: None, 3: None, 4: None}
+    )
+
+    assert history._texts(past) == {1: "x" * 4_000, 3: "short"}
 
 
 @pytest.mark.parametrize("script", ["exit 1", "echo garbage"])

@@ -9,7 +9,7 @@ import pytest
 from mcp_agent_mail.features.oversight import needs
 from mcp_agent_mail.web.pages.inbox import PAGE_SIZE
 from mcp_agent_mail.web.pages.search import PAGE_SIZE as SEARCH_SIZE
-from tests.web.visits import Visits, open_visits, shown_text
+from tests.web.visits import APP, Visits, open_visits, shown_text
 
 
 @pytest.fixture
@@ -267,3 +267,34 @@ async def test_what_is_no_message_is_not_read_beside_the_list(visits: Visits, wr
     answer = await visits.get("/mail", open=written)
 
     assert answer.status_code == status, answer.text
+
+
+async def test_mail_that_was_read_is_unread_no_more_and_may_owe_its_acknowledgement_still(visits: Visits) -> None:
+    owed = await visits.send(subject="owed", to=["Human"], ack_required=True)
+    done = await visits.send(subject="done", to=["Human"])
+    await visits.send(subject="new", to=["Human"], ack_required=True)
+    for number in (owed, done):
+        await visits.app.call(
+            "mark_message_read", visits.operator, project_key=APP, agent_name="Human", message_id=number
+        )
+
+    for asked, subjects in (
+        ("is:unread", ["new"]),
+        ("needs:ack", ["new", "owed"]),
+        ("is:unread needs:ack", ["new"]),
+        ("to:Human", ["new", "done", "owed"]),
+    ):
+        assert visits.subjects(await visits.get("/mail", visits.operator, q=asked)) == subjects, asked
+
+
+@pytest.mark.parametrize(
+    ("query", "parts"),
+    [({}, {"owed", "requests", "late"}), ({"requests": "1"}, {"requests"}), ({"overdue": "1"}, {"late"})],
+)
+async def test_a_page_of_one_kind_that_needs_a_person_has_no_other(
+    visits: Visits, query: dict[str, str], parts: set[str]
+) -> None:
+    page = await visits.get("/mail", visits.operator, box="needs", **query)
+
+    assert set(re.findall('data-live="(owed|requests|late)"', page.text)) == parts
+    assert ("All that needs you" in page.text) is bool(query)

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.web.pages.archived_app import AS_OPERATOR, ArchivedApp, open_archived_app
+from mcp_agent_mail.web.pages import mailbox
+from tests.web.pages.archived_app import AS_OPERATOR, HTML, ArchivedApp, open_archived_app
+from tests.web.visits import Visits, open_visits
 
 
 @pytest.fixture
@@ -79,3 +81,45 @@ async def test_an_unknown_agent_is_a_page(archived: ArchivedApp) -> None:
     await archived.sign_in()
 
     assert (await archived.get(f"/mail/{archived.slug}/inbox/NoBody")).status_code == 404
+
+
+async def test_each_list_leads_on_to_all_that_it_has_and_to_each_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert mailbox.PAGE_SIZE == 50
+    monkeypatch.setattr(mailbox, "PAGE_SIZE", 2)
+    async with open_visits(tmp_path) as visits:
+        sent = [await visits.send(attachment_paths=[HTML]) for _ in range(5)]
+
+        pages = {
+            path: await _pages_of(visits, f"/mail/code-app/{path}")
+            for path in ("inbox/RedStone", "outbox/BlueLake", "attachments")
+        }
+
+    newest = sent[::-1]
+    assert pages == {
+        "inbox/RedStone": [newest[:2], sent[:2], sent[2:4], sent[4:]],
+        "outbox/BlueLake": [newest[:2], newest[2:]],
+        "attachments": [newest[:2], newest[2:4], newest[4:]],
+    }
+
+
+async def test_a_list_that_fits_leads_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mailbox, "PAGE_SIZE", 2)
+    async with open_visits(tmp_path) as visits:
+        sent = [await visits.send(attachment_paths=[HTML]) for _ in range(2)]
+
+        for path in ("inbox/RedStone", "outbox/BlueLake", "attachments"):
+            assert await _pages_of(visits, f"/mail/code-app/{path}") == [sent[::-1]], path
+
+
+async def _pages_of(visits: Visits, path: str) -> list[list[int]]:
+    """The messages of each page, as far as its link to the next leads; each is linked once and more."""
+    pages: list[list[int]] = []
+    while path:
+        page = await visits.get(path, visits.operator)
+        assert page.status_code == 200, page.text
+        assert len(pages) < 9
+        pages.append([int(one) for one in dict.fromkeys(re.findall(r'href="[^"]*/message/(\d+)"', page.text))])
+        path = visits.next_href(page) if 'rel="next"' in page.text else ""
+    return pages

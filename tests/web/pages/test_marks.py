@@ -109,3 +109,17 @@ async def test_a_link_marks_nothing(person: Person) -> None:
 
     assert answer.status_code == 405
     assert await person.status(number, "BlueLake") == "delivered"
+
+
+@pytest.mark.parametrize(
+    ("count", "told"), [(1, "{0}"), (5, "{0}, {1}, {2}, {3}, {4}"), (7, "{0}, {1}, {2}, {3}, {4} and 2 more")]
+)
+async def test_a_refusal_names_each_once_and_no_more_than_a_few(person: Person, count: int, told: str) -> None:
+    numbers = [str(await person.write("BlueLake", "GreenHill")) for _ in range(count)]
+    await person.write("BlueLake", "Human")
+    form = await form_of(person, "/mail")
+
+    answer = await person.send(MARKS, form.filled(message=[*numbers, *numbers], act="read"))
+
+    assert answer.status_code == 403
+    assert f"Not mail to Human: {told.format(*(f'#{one}' for one in numbers))}. Nothing" in answer.text

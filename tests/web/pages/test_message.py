@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.features.identity.system_mail import SystemNotice, post_system_mail
+from mcp_agent_mail.store.transaction import Tx
 from mcp_agent_mail.web.pages.message import THREAD_PAGE, UnfitNumber, message_number
 from tests.web.visits import APP, Visits, open_visits, shown_text
 
@@ -170,3 +172,20 @@ async def test_the_copies_of_a_message_that_are_held_are_the_operators_alone_and
         ["RedStone"],
         ["RedStone", "QuietFox"],
     ]
+
+
+async def test_the_operator_reads_what_the_server_wrote_as_everybody_does(visits: Visits) -> None:
+    def tell(tx: Tx) -> int:
+        project = tx.projects.find_by_human_key(APP)
+        assert project is not None
+        to = tx.agents.find_by_name(project.id, "RedStone")
+        assert to is not None
+        return post_system_mail(tx, project, [to], SystemNotice(subject="Overdue", body_md="x")).id
+
+    path = f"/mail/code-app/message/{await visits.app.store.write(tell)}"
+
+    for headers in ({}, visits.operator):
+        page = await visits.get(path, headers)
+        assert page.status_code == 200, shown_text(page)
+        assert "<h1>Overdue</h1>" in page.text
+        assert re.findall(r'<th scope="row">.*?</span> (\w+)', page.text) == ["RedStone"]

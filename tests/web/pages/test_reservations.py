@@ -8,8 +8,9 @@ import pytest
 
 from mcp_agent_mail.domain.staleness import StalenessRules
 from mcp_agent_mail.web.pages import reservations
+from tests.server.whole_app import OPERATOR
 from tests.web.swarm import HOSTILE, SHOP, Swarm, open_swarm
-from tests.web.visitors import ORIGIN, csrf_in
+from tests.web.visitors import ORIGIN, csrf_in, sign_in
 
 
 async def test_live_ones_are_a_table_and_a_tree_of_their_paths(tmp_path: Path) -> None:
@@ -181,6 +182,34 @@ async def test_nobody_but_the_operator_in_a_session_releases(tmp_path: Path) -> 
 
         assert '<form method="post" action="/mail/' + swarm.shop not in page
         assert (anybody.status_code, asked.status_code) == (401, 405)
+
+
+async def test_what_has_ended_stands_against_nothing(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.hold("BlueLake", "src/cart/**")
+        await swarm.app.call(
+            "release_file_reservations", project_key=SHOP, agent_name="BlueLake", paths=["src/cart/**"]
+        )
+        await swarm.hold("GreenHill", "src/**")
+
+        page = await swarm.text(f"/mail/{swarm.shop}/file_reservations?ended=1")
+
+        assert "<code>src/cart/**</code>" in page
+        assert "stand against each other" not in page
+        assert ">against " not in page
+
+
+async def test_a_session_that_may_not_release_looks_at_no_evidence(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        number = await swarm.hold("BlueLake", "src/cart/**")
+        operator = {"authorization": f"Bearer {OPERATOR}"}
+        token = (await swarm.app.call("create_issued_token", operator, expires="1d", role="reader"))["token"]
+        reader = await sign_in(swarm.app, token)
+
+        page = await reader.page(f"/mail/{swarm.shop}/file_reservations/{number}")
+
+        assert "not looked lately" in page
+        assert 'name="note"' not in page
 
 
 @pytest.mark.parametrize("number", ["99", "0"])

@@ -131,3 +131,16 @@ async def test_what_is_longer_than_any_token_is_not_judged(visits: Visits) -> No
 
     assert "This token opens nothing here." in longest.text
     assert "That is no token." in longer.text
+
+
+async def test_a_link_that_is_spent_is_shown_no_more_and_a_token_can_be_pasted(visits: Visits) -> None:
+    made = await visits.app.call("create_sign_in_link", visits.operator)
+    link = made["path"].partition("link=")[2]
+    assert (await sign_in(visits, link=link)).status_code == 303
+
+    again = await sign_in(visits, link=link, back="/mail?box=needs")
+
+    assert again.status_code == 403
+    assert link not in again.text
+    assert 'name="token"' in again.text
+    assert field_of(again, "back") == "/mail?box=needs"
