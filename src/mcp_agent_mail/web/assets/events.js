@@ -7,7 +7,7 @@ const SILENT_MS = 40000;
 const FIRST_PAUSE_MS = 1000;
 const LAST_PAUSE_MS = 30000;
 
-// `tell` is given the kind of what happened; `lost`: the stream is, and is opened again.
+// `tell` is given the kind of what happened; `lost`: the stream is, and comes back.
 export function listen(tell) {
   const others = navigator.locks && new BroadcastChannel(NAME);
   let last = document.body.dataset.after;
@@ -27,11 +27,10 @@ export function listen(tell) {
       clearTimeout(silence);
       source.close();
       setTimeout(open, after);
-      share("lost", last);
     };
     const alive = () => {
       clearTimeout(silence);
-      silence = setTimeout(openAgain, SILENT_MS, 0);
+      silence = setTimeout(() => { share("lost", last); openAgain(0); }, SILENT_MS);
     };
     alive();
     source.addEventListener("begin", () => { pause = FIRST_PAUSE_MS; });
@@ -40,6 +39,7 @@ export function listen(tell) {
       source.addEventListener(kind, (event) => { alive(); share(kind, event.lastEventId); });
     }
     source.addEventListener("error", () => {
+      share("lost", last);
       // What was cut comes back by itself; what was refused, or finds no server, does not.
       if (source.readyState !== EventSource.CLOSED) return;
       openAgain(pause * (0.75 + Math.random() / 2));

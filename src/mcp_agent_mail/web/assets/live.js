@@ -75,12 +75,12 @@ function showRows(page) {
   const fresh = found.filter((row) => !known.has(hrefOf(row)));
   // Between all that are new and those that are known there may be more; and in a thread, on its further pages.
   const isGap = rows && fresh.length === found.length;
-  const behind = page.querySelector(".fresh")?.dataset.behind - button.dataset.behind || 0;
-  const count = fresh.length + behind;
+  const { behind, newest } = page.querySelector(".fresh").dataset;
+  const count = fresh.length + Math.max(0, behind - button.dataset.behind);
   button.hidden = !count;
   button.textContent = `${count}${isGap ? "+" : ""} new`;
   button.onclick = () => {
-    if (!fresh.length) return location.assign(page.querySelector("[rel=next] + a").href);
+    if (!fresh.length) return location.assign(newest);
     if (!rows || isGap) return location.reload();
     rows[rows.dataset.fresh](...fresh);
     showRows(page);
