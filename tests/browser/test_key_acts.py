@@ -197,44 +197,6 @@ async def test_c_composes_in_the_rows_project_and_ctrl_k_searches(shop: Shop) ->
     assert watched.errors == []
 
 
-async def test_unsent_text_says_that_it_is_back_and_is_discarded(shop: Shop) -> None:
-    watched = await shop.signed_in(await shop.context())
-    page = watched.page
-    path = f"/mail/{shop.slug}/overseer/compose"
-    await watched.open(path)
-    assert not await page.is_visible("[data-restored]")
-
-    await page.fill("textarea[name=body_md]", "Half a thought")
-    await page.check("input[name=broadcast]")
-    await watched.open(path)
-    assert await page.inner_text("[data-restored]") == "Your unsent text is back. Discard"
-    assert await page.input_value("textarea[name=body_md]") == "Half a thought"
-    assert not await page.is_checked("input[name=broadcast]")
-    await page.click("[data-restored] button")
-    assert await page.input_value("textarea[name=body_md]") == ""
-    await watched.open(path)
-    assert not await page.is_visible("[data-restored]")
-    assert watched.errors == []
-
-
-async def test_a_letter_that_was_refused_is_kept_whatever_was_sent_before(shop: Shop) -> None:
-    watched = await shop.signed_in(await shop.context())
-    page = watched.page
-    path = f"/mail/{shop.slug}/overseer/compose"
-    await watched.open(path)
-
-    await page.fill("input[name=to]", "NobodyAtAll")
-    await page.fill("input[name=subject]", "Plan")
-    await page.fill("textarea[name=body_md]", "Precious")
-    await page.click("button[value=send]")
-    await page.wait_for_selector("form[data-kept]")
-    await watched.open(f"/mail/{shop.slug}/message/{shop.thread[0]}?sent=1")
-    await watched.open(path)
-
-    assert await page.input_value("textarea[name=body_md]") == "Precious"
-    assert watched.errors == []
-
-
 async def test_who_reads_a_message_or_a_thread_is_told_of_new_mail_in_it(shop: Shop) -> None:
     context = await shop.context()
     watched = await shop.signed_in(context)

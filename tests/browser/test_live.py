@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import BrowserContext, Request, Route
 
-from tests.browser.chromium import Watched, open_chromium, watched_page
+from tests.browser.chromium import Watched, open_chromium, sign_in_by, watched_page
 from tests.server.pages.browsers import ServedPages, serve_pages
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
@@ -22,6 +22,14 @@ STREAMS = "**/mail/events?*"
 TABS = 8
 _SAYS = "count => document.querySelector('.fresh:not([hidden])')?.textContent === `${count} new`"
 _SILENCE_MS = 41_000
+_PAGE = 50
+_THREAD_PAGE = 25
+_LOCKED = {"HTTP_BEARER_TOKEN": "a-token-of-the-server-0123456789", "HTTP_ALLOW_LOCALHOST_UNAUTHENTICATED": "false"}
+_NOTES_LOST = """
+addEventListener("DOMContentLoaded", () => new MutationObserver((seen) => {
+  for (const { target } of seen) if (target.dataset.lost && !target.hidden) window.__wasLost = true;
+}).observe(document.body, { subtree: true, attributes: true }));
+"""
 
 
 @dataclass
@@ -38,10 +46,13 @@ class Reader:
             self.streams.append(request)
             self.listens.set()
 
-    async def send(self, subject: str) -> None:
-        await self.pages.call(
-            "send_message", project_key=APP, sender_name="BlueLake", to=["GreenHill"], subject=subject, body_md="b"
-        )
+    async def send(self, subject: str, **terms: str) -> None:
+        sent = {"sender_name": "BlueLake", "to": ["GreenHill"], "subject": subject, "body_md": "b", **terms}
+        await self.pages.call("send_message", project_key=APP, **sent)
+
+    async def send_many(self, count: int, **terms: str) -> None:
+        for number in range(count):
+            await self.send(f"Late {number}", **terms)
 
     async def tab(self) -> Watched:
         watched = await watched_page(self.context, self.pages.url)
@@ -50,8 +61,10 @@ class Reader:
 
 
 @pytest.fixture
-async def reader(tmp_path: Path) -> AsyncIterator[Reader]:
-    async with serve_pages(tmp_path, HTTP_RATE_LIMIT_ENABLED="false") as pages, open_chromium() as chromium:
+async def reader(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Reader]:
+    """Of a server with the settings that the test is given, if any."""
+    settings = {"HTTP_RATE_LIMIT_ENABLED": "false", **getattr(request, "param", {})}
+    async with serve_pages(tmp_path, **settings) as pages, open_chromium() as chromium:
         await pages.call("ensure_project", human_key=APP)
         for name in ("BlueLake", "GreenHill"):
             await pages.call("register_agent", project_key=APP, name=name, program="p", model="m")
@@ -135,3 +148,77 @@ async def test_what_comes_in_moves_nothing(reader: Reader) -> None:
 
     assert (await row.bounding_box(), await row.inner_text()) == before
     assert await tab.page.locator("[data-row]").count() == 3
+
+
+async def test_more_new_mail_than_a_page_holds_leaves_no_hole_in_the_list(reader: Reader) -> None:
+    tab = await reader.tab()
+    await tab.open("/mail")
+    await reader.send_many(_PAGE + 10)
+    await tab.page.wait_for_selector(f".fresh:text-is('{_PAGE}+ new')")
+
+    async with tab.page.expect_navigation():
+        await tab.page.click(".fresh")
+
+    subjects = await tab.page.locator("[data-row] .subject").all_inner_texts()
+    assert subjects == [f"Late {number}" for number in range(_PAGE + 9, 9, -1)]
+    assert tab.errors == []
+
+
+async def test_new_mail_of_a_thread_leads_on_behind_the_end_of_its_page(reader: Reader) -> None:
+    await reader.send_many(20, thread_id="LONG-1")
+    tab = await reader.tab()
+    bodies = tab.page.locator(".thread .messages > *")
+    await tab.open(f"/mail/{(await reader.pages.call('ensure_project', human_key=APP))['slug']}/thread/LONG-1")
+    assert await tab.page.inner_text("[data-live=place]") == "20 messages"
+
+    await reader.send_many(10, thread_id="LONG-1")
+    await tab.page.wait_for_function(_SAYS, arg=10)
+    assert await tab.page.inner_text("[data-live=place]") == "1 to 25 of 30"
+    assert await tab.page.locator("a[rel=next]").count() == 2
+    await tab.page.click(".fresh")
+    await tab.page.wait_for_function(_SAYS, arg=5)
+    assert await bodies.count() == _THREAD_PAGE
+    await reader.send("The 31st", thread_id="LONG-1")
+    await tab.page.wait_for_function(_SAYS, arg=6)
+    async with tab.page.expect_navigation():
+        await tab.page.click(".fresh")
+
+    assert await bodies.count() == _THREAD_PAGE
+    assert await tab.page.inner_text("[data-live=place]") == "7 to 31 of 31"
+    assert await tab.page.is_hidden(".fresh")
+    assert tab.errors == []
+
+
+@pytest.mark.parametrize("reader", [_LOCKED], indirect=True)
+async def test_a_tab_says_that_its_session_has_ended_until_there_is_another(reader: Reader) -> None:
+    tab, other = await reader.tab(), await reader.tab()
+    await sign_in_by(tab, (await reader.pages.call("create_sign_in_link"))["path"])
+    await other.open("/mail")
+    await other.page.click(".side > .who button")
+    await other.page.wait_for_url("**/mail/sign-in")
+
+    await tab.page.bring_to_front()
+    await tab.page.wait_for_selector(".lost:has-text('Signed out here. Sign in again')")
+    await sign_in_by(other, (await reader.pages.call("create_sign_in_link"))["path"])
+    await tab.page.bring_to_front()
+    await tab.page.wait_for_selector("[data-lost=out]", state="hidden")
+
+    assert tab.errors + other.errors == []
+
+
+async def test_a_look_that_fails_once_is_not_told(reader: Reader) -> None:
+    tab = await reader.tab()
+    await tab.page.add_init_script(_NOTES_LOST)
+    await tab.open("/mail")
+    failed = asyncio.Event()
+
+    async def fails(route: Route) -> None:
+        failed.set()
+        await route.abort()
+
+    await tab.page.route("**/mail", fails, times=1)
+    await reader.send("New")
+    await tab.page.wait_for_function(_SAYS, arg=1)
+
+    assert failed.is_set()
+    assert not await tab.page.evaluate("window.__wasLost ?? false")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
@@ -165,6 +166,24 @@ async def _write(beside: Beside, sender: str, to: str, on_sent: Callable[[], Non
             except httpx.TransportError:
                 await asyncio.sleep(0.05)
         on_sent()
+
+
+async def test_both_say_since_when_there_is_no_server_until_it_is_back(beside: Beside) -> None:
+    await beside.open("/mail")
+    lost = [one.page.locator("[data-lost=away]") for one in beside.browsers]
+
+    await asyncio.to_thread(beside.server.kill)
+    for one in lost:
+        await one.wait_for(state="visible")
+    told = [await one.inner_text() for one in lost]
+    await asyncio.to_thread(beside.server.start)
+    for one in lost:
+        await one.wait_for(state="hidden")
+    await beside.send("BlueLake", "RedStone", "Once it is back")
+    await beside.both_say(1)
+
+    assert all(re.match(r"Not up to date since \d\d:\d\d: no answer from the server\.", one) for one in told), told
+    assert beside.errors == [[], []]
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])

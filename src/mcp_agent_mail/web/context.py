@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.identity.web_sessions import SessionGrant
 from mcp_agent_mail.features.oversight.needs import NeedCounts
 from mcp_agent_mail.web.addresses import HOME, project_url, with_query
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest
@@ -107,8 +109,14 @@ class PageContext:
             after=self.after,
             project=project,
             writing=writing or (known[0].slug if known else None),
+            bearer="" if self.request.session is None else _mark_of(self.request.session.grant),
             secret=self.request.secret,
         )
+
+
+def _mark_of(grant: SessionGrant) -> str:
+    """The same for all sessions of one bearer; 16 signs of which nothing can be read."""
+    return hashlib.sha256(repr(grant.bearer).encode()).hexdigest()[:16]
 
 
 Page = Callable[[PageContext], Awaitable[PageAnswer]]

@@ -31,7 +31,8 @@ async def test_the_person_writes_as_human_of_the_project(person: Person) -> None
     assert (mail["thread_id"], mail["importance"], mail["ack_required"]) == ("FOOD-1", "high", True)
     assert len(await person.inbox("BlueLake")) == 1
     assert answer.status_code == 303
-    assert answer.headers["location"] == f"/mail/{await person.slug(SHOP)}/message/{mail['id']}?sent=1"
+    sent = f"/mail/{await person.slug(SHOP)}/message/{mail['id']}?sent={dict(fields)['idempotency_key']}"
+    assert answer.headers["location"] == sent
     assert "Sent." in (await person.get(answer.headers["location"])).text
 
 

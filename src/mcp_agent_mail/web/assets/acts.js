@@ -1,21 +1,21 @@
 // What keys act on, and what each would do there, if anything: press a button, or follow a link, that the page has.
-const MESSAGE = /^\/mail\/[^/]+\/message\/\d+$/;
+import { all, first } from "./swap.js";
 
-export const at = () => document.querySelector("[data-row].at");
+export const at = () => first("[data-row].at");
 export const linkOf = (row) => row?.querySelector("a.open") ?? row?.querySelector("a[href]");
 export const press = (element) => element && (() => element.click());
 export function reach(one, block = "nearest") {
-  (one.querySelector("a.open") ?? one.querySelector("a[href], button, summary"))?.focus({ preventScroll: true });
+  (linkOf(one) ?? one.querySelector("button, summary"))?.focus({ preventScroll: true });
   one.scrollIntoView({ block });
 }
 export const shown = () => document.dispatchEvent(new Event("shown"));
 const boxOf = (row) => row?.querySelector(".choose input");
-const chosen = () => document.querySelectorAll(".choose input:checked").length;
-const composeLink = () => document.querySelector("a[data-compose]");
+const chosen = () => all(".choose input:checked").length;
+const composeLink = () => first("a[data-compose]");
 
 // The message that is read, unless a row was chosen beside it since.
 function reading() {
-  const article = document.querySelector("[data-article]");
+  const article = first("[data-article]");
   return !at() || article?.contains(document.activeElement) ? article : null;
 }
 
@@ -31,7 +31,7 @@ export function projectHere() {
 
 function mark(act, state) {
   const article = !chosen() && reading();
-  const form = document.querySelector(article ? "[data-article] form[data-marks]" : "form#marks");
+  const form = first(article ? "[data-article] [data-marks]" : "#marks");
   const button = form?.querySelector(`button[name=act][value=${act}]`);
   if (article || chosen()) return press(button);
   const box = at()?.matches(state) && boxOf(at());
@@ -41,8 +41,8 @@ function mark(act, state) {
 function reply() {
   const article = reading();
   if (article) return press(article.querySelector("a[data-reply]"));
-  const path = composeLink() && linkOf(at())?.pathname;
-  return MESSAGE.test(path) && (() => location.assign(`${path}/reply`));
+  const link = composeLink() && at()?.querySelector("a[data-message]");
+  return link && (() => location.assign(`${link.pathname}/reply`));
 }
 
 function compose() {
@@ -63,15 +63,13 @@ export const ACTS = {
 
 function showChosen() {
   const count = chosen();
-  const told = document.querySelector("#marks [data-chosen]");
-  if (!told) return;
-  told.textContent = count ? `${count} chosen` : "";
-  for (const button of document.querySelectorAll("#marks button")) button.disabled = !count;
+  for (const told of all("[data-chosen]")) told.textContent = count ? `${count} chosen` : "";
+  for (const button of all("#marks button")) button.disabled = !count;
 }
 
 export function bindMarks() {
   document.addEventListener("submit", (event) => {
-    const back = event.target.matches?.("form[data-marks]") && event.target.elements.back;
+    const back = event.target.matches("[data-marks]") && event.target.elements.back;
     if (back) back.value = location.pathname + location.search;
   });
   document.addEventListener("change", (event) => event.target.closest(".choose") && shown());

@@ -1,61 +1,51 @@
-// What is not sent yet stays in this tab until it is, or until its session ends.
-const KEPT = "draft:";
-const SENDING = "sending";
-// Everyone at once is chosen anew each time.
-const FIELDS = ["to", "subject", "body_md", "thread_id", "importance", "ack_required", "acknowledge", "idempotency_key"];
+// What is not sent yet stays in this tab until it is, or until somebody signs out, or in as somebody else.
+import { first } from "./swap.js";
 
-const fieldsOf = (form) => FIELDS.map((name) => form.elements[name]).filter(Boolean);
+const fieldsOf = (form) => form.querySelectorAll("[data-draft]");
 const heldIn = (field) => (field.type === "checkbox" ? "checked" : "value");
-const keyOf = (form) => KEPT + form.elements.draft.value;
 
-function keep(form) {
-  sessionStorage.setItem(keyOf(form), JSON.stringify(fieldsOf(form).map((field) => [field.name, field[heldIn(field)]])));
+// A draft is never older than what the page shows, but for the key of a letter that was refused.
+function restore(form, draft) {
+  if ("kept" in form.dataset) delete draft.idempotency_key;
+  for (const field of fieldsOf(form)) {
+    const held = heldIn(field);
+    const value = draft[field.name] ?? field[held];
+    if (field.type !== "hidden" && value !== field[held]) first("[data-restored]").hidden = false;
+    field[held] = value;
+  }
 }
 
-function restore(form) {
-  const kept = sessionStorage.getItem(keyOf(form));
-  if (!kept) return;
-  const values = new Map(JSON.parse(kept));
-  for (const field of fieldsOf(form)) if (values.has(field.name)) field[heldIn(field)] = values.get(field.name);
-  const told = document.querySelector("[data-restored]");
-  told.hidden = false;
-  told.querySelector("button").addEventListener("click", () => {
-    sessionStorage.removeItem(keyOf(form));
-    form.reset();
-    told.hidden = true;
-    form.elements.body_md.focus();
-  });
-}
-
-function completeNames(form) {
-  const field = form.elements.to;
-  const options = [...(field.list?.options ?? [])];
-  const names = options.map((option) => option.value);
+function completeNames(field) {
+  const offered = [...field.list.options].map((option) => [option, option.value]);
   field.addEventListener("input", () => {
-    const before = field.value.slice(0, field.value.lastIndexOf(",") + 1);
-    const lead = before && `${before} `;
-    options.forEach((option, at) => { option.value = lead + names[at]; });
+    const [lead] = /^(.*,\s*)?/.exec(field.value);
+    for (const [option, name] of offered) option.value = lead + name;
   });
 }
 
 export function bindDrafts() {
-  const sending = sessionStorage.getItem(SENDING);
-  if (sending && document.querySelector("[data-sent]")) {
-    sessionStorage.removeItem(KEPT + sending);
-    sessionStorage.removeItem(SENDING);
+  const { bearer } = document.body.dataset;
+  document.addEventListener("submit", ({ target }) => {
+    if (target.matches("[action='/mail/sign-out']")) sessionStorage.clear();
+  });
+  const sent = first("[data-sent]")?.dataset.sent;
+  // Drafts of others go, and that of the very letter which this page says was sent.
+  for (const [key, text] of bearer ? Object.entries(sessionStorage) : []) {
+    if (!key.startsWith(bearer) || JSON.parse(text).idempotency_key === sent) sessionStorage.removeItem(key);
   }
-  document.addEventListener("submit", (event) => {
-    if (event.target.matches?.("form[action='/mail/sign-out']")) sessionStorage.clear();
-  });
-  const form = document.querySelector("form[data-letter]");
+  const form = first("[data-letter]");
   if (!form) return;
-  sessionStorage.removeItem(SENDING);
-  if (form.hasAttribute("data-kept")) keep(form);
-  else restore(form);
-  form.addEventListener("input", () => keep(form));
-  form.addEventListener("submit", (event) => {
-    keep(form);
-    if (event.submitter?.value === "send") sessionStorage.setItem(SENDING, form.elements.draft.value);
-  });
-  completeNames(form);
+  const address = form.elements.draft.value;
+  const key = bearer + address;
+  const keep = () => {
+    const draft = Object.fromEntries([...fieldsOf(form)].map((field) => [field.name, field[heldIn(field)]]));
+    sessionStorage.setItem(key, JSON.stringify(draft));
+  };
+  restore(form, JSON.parse(sessionStorage.getItem(key)) ?? {});
+  // What a browser brings back by itself may have been sent since.
+  form.autocomplete = "off";
+  addEventListener("pageshow", (event) => event.persisted && location.replace(address));
+  first("[data-restored] a").addEventListener("click", () => sessionStorage.removeItem(key));
+  for (const kind of ["input", "submit"]) form.addEventListener(kind, keep);
+  completeNames(form.elements.to);
 }

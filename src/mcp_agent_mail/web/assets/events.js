@@ -7,48 +7,47 @@ const SILENT_MS = 40000;
 const FIRST_PAUSE_MS = 1000;
 const LAST_PAUSE_MS = 30000;
 
+// `tell` is given the kind of what happened; `lost`: the stream is, and comes back.
 export function listen(tell) {
-  const others = "BroadcastChannel" in self ? new BroadcastChannel(NAME) : null;
+  const others = navigator.locks && new BroadcastChannel(NAME);
   let last = document.body.dataset.after;
+  let pause = FIRST_PAUSE_MS;
   const hear = ({ id, kind }) => {
     last = id;
     tell(kind);
   };
-  others?.addEventListener("message", (event) => hear(event.data));
-  const follow = () => stream(() => last, (told) => {
-    hear(told);
-    others?.postMessage(told);
-  });
-  if (!navigator.locks || !others) {
-    follow();
-    return;
-  }
-  // The lock is kept until the tab is closed: what is promised never comes.
-  navigator.locks.request(NAME, () => { follow(); return new Promise(() => {}); });
-}
-
-function stream(lastId, hear) {
-  let pause = FIRST_PAUSE_MS;
+  const share = (kind, id) => {
+    hear({ id, kind });
+    others?.postMessage({ id, kind });
+  };
   const open = () => {
-    const source = new EventSource(`/mail/events?after=${encodeURIComponent(lastId())}`);
+    const source = new EventSource(`/mail/events?after=${encodeURIComponent(last)}`);
     let silence;
+    const openAgain = (after) => {
+      clearTimeout(silence);
+      source.close();
+      setTimeout(open, after);
+    };
     const alive = () => {
       clearTimeout(silence);
-      silence = setTimeout(() => { source.close(); open(); }, SILENT_MS);
+      silence = setTimeout(() => { share("lost", last); openAgain(0); }, SILENT_MS);
     };
     alive();
     source.addEventListener("begin", () => { pause = FIRST_PAUSE_MS; });
     source.addEventListener("beat", alive);
     for (const kind of KINDS) {
-      source.addEventListener(kind, (event) => { alive(); hear({ id: event.lastEventId, kind }); });
+      source.addEventListener(kind, (event) => { alive(); share(kind, event.lastEventId); });
     }
     source.addEventListener("error", () => {
+      share("lost", last);
       // What was cut comes back by itself; what was refused, or finds no server, does not.
       if (source.readyState !== EventSource.CLOSED) return;
-      clearTimeout(silence);
-      setTimeout(open, pause * (0.75 + Math.random() / 2));
+      openAgain(pause * (0.75 + Math.random() / 2));
       pause = Math.min(pause * 2, LAST_PAUSE_MS);
     });
   };
-  open();
+  others?.addEventListener("message", (event) => hear(event.data));
+  // The lock is kept until the tab is closed: what is promised never comes.
+  if (others) navigator.locks.request(NAME, () => new Promise(open));
+  else open();
 }

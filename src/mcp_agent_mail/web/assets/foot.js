@@ -1,10 +1,12 @@
 // The foot of a page: the keys that do something for what is chosen, and the switch that turns all of them off.
+import { all, first } from "./swap.js";
+
 const KEPT = "keys";
 let isOff = false;
 let does;
 
 export const areOff = () => isOff;
-export const openHelp = () => document.querySelector(".key-help").showModal();
+export const openHelp = () => first(".key-help").showModal();
 
 // Where a browser keeps nothing, a choice lasts as long as the page.
 function keep(choice) {
@@ -14,26 +16,26 @@ function keep(choice) {
   } catch {
     isOff = choice === "off";
   }
-  for (const box of document.querySelectorAll(".key-switch input")) box.checked = !isOff;
+  for (const box of all(".key-switch input")) box.checked = !isOff;
   showFoot();
 }
 
 export function showFoot() {
-  for (const one of document.querySelectorAll("[data-keys]")) {
+  for (const one of all("[data-keys]")) {
     one.hidden = isOff || !one.dataset.keys.split(" ").some(does);
   }
 }
 
 // What `key` does not do here, and why.
 export function say(key) {
-  const one = document.querySelector(`[data-keys~="${CSS.escape(key)}"]`);
-  document.querySelector(".keys-said").textContent = one?.dataset.why ?? "";
+  const one = first(`[data-keys~="${CSS.escape(key)}"]`);
+  first(".keys-said").textContent = one?.dataset.why ?? "";
 }
 
 export function bindFoot(find) {
   does = find;
-  document.querySelector(".keys").hidden = false;
-  document.querySelector("[data-help]").addEventListener("click", openHelp);
+  first(".keys").hidden = false;
+  first("[data-help]").addEventListener("click", openHelp);
   document.addEventListener("change", ({ target }) => target.closest(".key-switch") && keep(target.checked ? "on" : "off"));
   addEventListener("storage", () => keep());
   document.addEventListener("shown", showFoot);

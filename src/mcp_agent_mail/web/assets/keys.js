@@ -2,6 +2,7 @@
 import { ACTS, at, choose, linkOf, press, projectHere, reach } from "./acts.js";
 import { areOff, bindFoot, openHelp, say, showFoot } from "./foot.js";
 import { depth, isOpen, shut } from "./reader.js";
+import { all, first } from "./swap.js";
 
 const GO = { i: "/mail", n: "/mail/now", p: "/mail/projects", o: "/mail/operations", r: "file_reservations", a: "agents" };
 const GO_WITHIN_MS = 1500;
@@ -10,15 +11,15 @@ const MANY = "jk[]";
 let wentAt = -GO_WITHIN_MS;
 
 function step(by) {
-  const all = [...document.querySelectorAll("[data-row]")];
-  const next = all[Math.max(0, Math.min(all.length - 1, all.indexOf(at()) + by))];
+  const rows = all("[data-row]");
+  const next = rows[Math.max(0, Math.min(rows.length - 1, rows.indexOf(at()) + by))];
   return next && (() => { choose(next); reach(next); });
 }
 
 function stepThread(by) {
-  const all = [...document.querySelectorAll(".thread .message")];
-  const next = all[all.findIndex((one) => one.contains(document.activeElement)) + by];
-  if (!next) return press(document.querySelector(`:is([data-article], .thread) a[rel=${by < 0 ? "prev" : "next"}]`));
+  const messages = all(".thread .message");
+  const next = messages[messages.findIndex((one) => one.contains(document.activeElement)) + by];
+  if (!next) return press(first(`:is([data-article], .thread) a[rel=${by < 0 ? "prev" : "next"}]`));
   return () => reach(next, "start");
 }
 
@@ -28,7 +29,7 @@ function back() {
   const from = document.referrer;
   const isOurs = from.startsWith(`${location.origin}/mail`) && !from.includes("/mail/sign-in") && from !== location.href;
   if (isOurs) return () => history.go(-1 - depth());
-  const up = document.querySelector("main .trail a") ?? document.querySelector(".brand");
+  const up = first("main .trail a") ?? first(".brand");
   return up.href !== location.href && press(up);
 }
 
@@ -38,7 +39,7 @@ function go(place) {
 }
 
 function search() {
-  const field = document.querySelector("#filter, [data-search] input[name=q]");
+  const field = first("#filter");
   if (field) field.focus();
   else location.assign("/mail/search");
 }
@@ -59,7 +60,6 @@ const KEYS = {
 const find = (key) => Object.hasOwn(KEYS, key) && KEYS[key]();
 
 export function bindKeys() {
-  if (!document.querySelector(".keys")) return;
   bindFoot(find);
   document.addEventListener("focusin", ({ target }) => {
     const row = target.closest("[data-row]");
@@ -72,7 +72,7 @@ export function bindKeys() {
     // A layout may have brackets behind AltGr alone.
     const isAltered = event.metaKey || ((event.ctrlKey || event.altKey) && !event.getModifierState("AltGraph"));
     if ((isAltered && !isSearch) || event.isComposing || areOff()) return;
-    if (event.target.closest?.(FIELDS) || document.querySelector("dialog[open]")) return;
+    if (event.target.closest?.(FIELDS) || first("dialog[open]")) return;
     if (event.repeat && !MANY.includes(key)) return;
     const goes = event.timeStamp - wentAt < GO_WITHIN_MS;
     wentAt = key === "g" && !goes ? event.timeStamp : -GO_WITHIN_MS;

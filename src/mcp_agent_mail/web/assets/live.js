@@ -1,22 +1,24 @@
 // A page that hears of something asks for itself anew. New rows, and what somebody points at, wait: nothing moves.
 import { linkOf, reach, shown } from "./acts.js";
 import { listen } from "./events.js";
-import { fetchPage } from "./swap.js";
+import { all, fetchPage, first } from "./swap.js";
 
 // What a commit tells comes together. Three looks may come at once, then one each 600 ms.
 const TOGETHER_MS = 20;
 const AGAIN_MS = 600;
 const FAILED_MS = 5000;
+// A server that is started again is away for less.
+const RESTART_MS = 8000;
 let timer = 0;
 let paidUntil = 0;
 let isDue = false;
+let awaySince = 0;
 
 export function bindLive() {
-  if (!document.querySelector(".side")) return;
   listen(soon);
   document.addEventListener("visibilitychange", () => isDue && soon());
   for (const end of ["mouseout", "focusout"]) document.addEventListener(end, () => setTimeout(settle));
-  const region = document.querySelector("[data-live-every]");
+  const region = first("[data-live-every]");
   if (region) setInterval(soon, region.dataset.liveEvery * 1000);
 }
 
@@ -38,54 +40,65 @@ async function look() {
   isDue = false;
   try {
     const page = await fetchPage(location.href);
-    if (!page.isOk) throw page;
+    if (page.status !== 200) throw page;
     showRows(page);
     showRegions(page);
-  } catch {
+    showLost(200);
+  } catch ({ status = 500 }) {
     isDue = true;
     pause = FAILED_MS;
+    showLost(status, began);
   }
   timer = 0;
   paidUntil = Math.max(began, paidUntil) + pause + Date.now() - began;
   if (isDue) soon();
 }
 
+// Why the page is not up to date, where it is not.
+function showLost(status, at) {
+  awaySince = status < 500 ? 0 : awaySince || at;
+  const why = awaySince ? Date.now() - awaySince > RESTART_MS && "away" : status === 401 && "out";
+  for (const one of all("[data-lost]")) one.hidden = one.dataset.lost !== why;
+  first("[data-lost] time").textContent = new Date(awaySince).toTimeString().slice(0, 5);
+}
+
 const hrefOf = (row) => linkOf(row)?.getAttribute("href");
 
 // New mail of a list, or of a thread; what was read elsewhere is shown so, and its row stays where it is.
 function showRows(page) {
-  const button = document.querySelector(".fresh");
+  const button = first(".fresh");
   if (!button || new URLSearchParams(location.search).has("before")) return;
-  const rows = document.querySelector(".list .rows, .thread .messages");
-  const found = [...page.querySelectorAll(".list .rows > *, .thread .messages > *")];
+  const rows = first("[data-fresh]");
+  const found = [...page.querySelectorAll("[data-fresh] > *")];
   const known = new Map([...(rows?.children ?? [])].map((row) => [hrefOf(row), row]));
-  for (const row of found.filter((one) => !one.matches(".unread"))) {
-    const old = known.get(hrefOf(row));
-    old?.classList.remove("unread");
-    old?.querySelector(".dot")?.remove();
-  }
+  for (const row of found) known.get(hrefOf(row))?.classList.toggle("unread", row.matches(".unread"));
   const fresh = found.filter((row) => !known.has(hrefOf(row)));
-  button.hidden = !fresh.length;
-  button.textContent = `${fresh.length} new`;
+  // Between all that are new and those that are known there may be more; and in a thread, on its further pages.
+  const isGap = rows && fresh.length === found.length;
+  const { behind, newest } = page.querySelector(".fresh").dataset;
+  const count = fresh.length + Math.max(0, behind - button.dataset.behind);
+  button.hidden = !count;
+  button.textContent = `${count}${isGap ? "+" : ""} new`;
   button.onclick = () => {
-    button.hidden = true;
-    if (!rows) return location.reload();
-    rows[rows.matches(".thread *") ? "append" : "prepend"](...fresh.map((row) => document.adoptNode(row)));
+    if (!fresh.length) return location.assign(newest);
+    if (!rows || isGap) return location.reload();
+    rows[rows.dataset.fresh](...fresh);
+    showRows(page);
     reach(fresh[0]);
   };
 }
 
 function showRegions(page) {
-  for (const region of document.querySelectorAll("[data-live]")) {
-    const fresh = page.querySelector(`[data-live="${CSS.escape(region.dataset.live)}"]`);
-    if (fresh && !region.isEqualNode(fresh)) region.pending = document.adoptNode(fresh);
+  for (const region of all("[data-live]")) {
+    region.pending = page.querySelector(`[data-live="${CSS.escape(region.dataset.live)}"]`);
   }
   settle();
 }
 
 function settle() {
-  for (const region of document.querySelectorAll("[data-live]")) {
-    if (!region.pending || region.matches(":hover, :focus-within, :has(.choose :checked)")) continue;
+  for (const region of all("[data-live]")) {
+    if (!region.pending || region.isEqualNode(region.pending)) continue;
+    if (region.matches(":hover, :focus-within, :has(.choose :checked)")) continue;
     region.replaceChildren(...region.pending.childNodes);
     region.pending = null;
     shown();

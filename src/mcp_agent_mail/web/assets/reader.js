@@ -1,16 +1,16 @@
 // On a wide window a message opens beside the list, under the list's own address with the message in it.
 import { at, choose, linkOf, shown } from "./acts.js";
-import { fetchPage } from "./swap.js";
+import { fetchPage, first } from "./swap.js";
 
-export const isOpen = () => document.querySelector("[data-reader] [data-article]");
+export const isOpen = () => first("[data-reader] [data-article]");
 // How many addresses were visited without leaving the page.
 export const depth = () => history.state?.depth ?? 0;
 
 export function bindReader() {
-  if (!document.querySelector("[data-reader]")) return;
+  if (!first("[data-reader]")) return;
   document.addEventListener("click", (event) => {
-    const link = event.target.closest?.("[data-row] a.open, [data-reader] :is([rel=prev], [rel=next], [data-shut])");
-    if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
+    const link = event.target.closest("[data-row] a.open, [data-reader] :is([rel=prev], [rel=next], [data-shut])");
+    if (!link || event.metaKey || event.ctrlKey || event.shiftKey) return;
     if (!matchMedia("(min-width: 1100px)").matches) return;
     event.preventDefault();
     visit(link.hasAttribute("data-shut") ? null : link.pathname);
@@ -37,8 +37,8 @@ function pathHere() {
 
 function markRow() {
   const path = pathHere();
-  document.querySelector("[data-row][aria-current]")?.removeAttribute("aria-current");
-  const row = document.querySelector(`[data-row]:has(a.open[href="${path}"])`);
+  first("[data-row][aria-current]")?.removeAttribute("aria-current");
+  const row = first(`[data-row]:has(a.open[href="${path}"])`);
   row?.setAttribute("aria-current", "true");
   if (row) choose(row);
 }
@@ -47,10 +47,10 @@ async function show() {
   const path = pathHere();
   markRow();
   try {
-    const nothing = document.querySelector("#nothing").content.cloneNode(true).firstChild;
-    const read = path ? (await fetchPage(path)).querySelector("[data-article]") : nothing;
+    const page = path ? await fetchPage(path) : first("#nothing").content.cloneNode(true);
+    const read = page.querySelector("[data-article], .empty");
     if (path !== pathHere()) return;
-    document.querySelector("[data-reader]").replaceChildren(document.adoptNode(read));
+    first("[data-reader]").replaceChildren(read);
     read.tabIndex = 0;
     (path ? read : linkOf(at()))?.focus({ preventScroll: true });
     shown();

@@ -71,7 +71,7 @@ async def open_message(page: PageContext, project_key: str, written: str) -> Ope
         "person": person,
         "asked": asked,
         "did": did(page),
-        "is_sent": bool(page.request.asked("sent")),
+        "sent": page.request.asked("sent"),
         "before": beside.before,
         "after": beside.after,
         "shut_href": HOME,

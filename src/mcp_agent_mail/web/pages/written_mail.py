@@ -131,7 +131,7 @@ async def compose(page: PageContext) -> PageAnswer:
         answer = await page.host.run_tool("send_message", _new(letter, fields, names))
         if not answer["deliveries"]:
             raise _nobody()
-        return _done(letter, answer["deliveries"][0]["payload"]["id"])
+        return _done(letter, answer["deliveries"][0]["payload"]["id"], fields)
 
     return await letter.sent(fields, send)
 
@@ -169,7 +169,7 @@ async def reply(page: PageContext) -> PageAnswer:
             "idempotency_key": fields.idempotency_key,
         }
         answer = await page.host.run_tool("reply_message", _given(arguments))
-        return _done(letter, answer["id"])
+        return _done(letter, answer["id"], fields)
 
     return await letter.sent(fields, send)
 
@@ -271,5 +271,6 @@ def _nobody() -> NobodyReached:
     return NobodyReached("This would reach nobody: no agent of the project is active.", hint="Name an agent instead.")
 
 
-def _done(letter: _LetterPage, message_id: int) -> PageAnswer:
-    return redirect(with_query(message_url(letter.project.slug, message_id), {"sent": "1"}))
+def _done(letter: _LetterPage, message_id: int, fields: MailFields) -> PageAnswer:
+    """To the message. By the key of its form the browser knows which draft was sent, and forgets no other."""
+    return redirect(with_query(message_url(letter.project.slug, message_id), {"sent": fields.idempotency_key or "1"}))

@@ -31,7 +31,8 @@ class Frame:
     its query, to come back to. `section` is where in the navigation it stands, `project` whose page it is. `names` are
     those of projects by their slugs: of the one whose page it is, and of the newest. `writing` is the project in whose
     name a letter begins: the page's own, else that of the newest mail. What happens behind
-    the event `after` the page may not show yet.
+    the event `after` the page may not show yet. `bearer` tells whose session it is from others' and tells nothing else:
+    a browser keeps drafts under it; empty without a session.
     """
 
     title: str
@@ -46,6 +47,7 @@ class Frame:
     after: str
     project: str | None = None
     writing: str | None = None
+    bearer: str = ""
     secret: str | None = field(default=None, repr=False)
 
     @property

@@ -97,7 +97,7 @@ class Answered:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailForm:
     """`action` takes the form. `known` and `groups` are to choose from. `faulty` is the field for which the form was
-    refused. `is_kept`: the fields hold what was sent once, and no older draft replaces it.
+    refused. `is_kept`: the fields hold what was sent once, and the key is theirs whatever a draft says.
     """
 
     action: str
