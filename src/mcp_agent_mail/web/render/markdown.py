@@ -39,7 +39,7 @@ _TAGS = frozenset(
     """.split()
 )
 _SCHEMES = frozenset({"http", "https", "mailto"})
-_HOST = re.compile(r"[\w.\-~!$&'()*+,;=]+(:[0-9]*)?", re.ASCII)
+_HOST = re.compile(r"[\w.\-~!$&'*+,;=()]+(:[0-9]*)?", re.ASCII)
 _OUTWARD = "noopener noreferrer nofollow"
 _CLASSES = {
     "code": {LANGUAGE_CLASS},
