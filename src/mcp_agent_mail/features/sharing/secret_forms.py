@@ -217,7 +217,7 @@ SECRET_FORMS = (
     # Meta's and Square's.
     _key("EAA", form=rf"EAA(?:[CG]\w{{20,}}|{_apart('EAA', '[A-Za-z0-9+/]')}[A-Z][\w-]{{20,}})"),
     _key("sq0", "NRAK-", "fo1_", "ATATT", "ATCTT", form=r"(?:sq0[a-z]{3}-|NRAK-|fo1_|AT[AC]TT)[\w=-]{16,}"),
-    _key("ATBB", form=rf"{_begun('ATBB', '[A-Za-z0-9+/]')}[A-Za-z0-9]{{20,}}"),
+    _key("ATBB", form=rf"{_begun('ATBB')}[A-Za-z0-9]{{20,}}"),
     _key("NRII-", "NRIQ-", "NRJS-", form=rf"{_begun('NR')}(?:I[IQ]|JS)-[\w-]{{16,}}"),
     _key("fm1", "fm2", form=rf"{_begun('fm[12]')}[a-z]?_[\w+/=-]{{16,}}"),
     _key("pul-", "tskey-", "rubygems_", "sntry", form=r"(?:pul-|tskey-\w+-|rubygems_|sntry[a-z]_)[\w+/=-]{16,}"),
