@@ -43,6 +43,17 @@ async def send(page: Page) -> None:
     await page.wait_for_selector("[data-sent]")
 
 
+async def send_unseen(watched: Watched, path: str) -> None:
+    """As where the answer never came: the letter was sent, and its draft is back with its key."""
+    page = watched.page
+    await watched.open(path)
+    await write(page, "First", "Sent unseen")
+    kept = await page.evaluate("() => Object.entries(sessionStorage)")
+    await send(page)
+    await page.evaluate("kept => kept.forEach(([key, text]) => sessionStorage.setItem(key, text))", kept)
+    await watched.open(path)
+
+
 async def inbox(shop: Shop) -> list[str]:
     """The texts that BlueLake has got."""
     found = await shop.served.call("fetch_inbox", project_key=APP, agent_name="BlueLake", include_bodies=True)
@@ -166,14 +177,8 @@ async def test_behind_an_answer_that_was_sent_the_form_is_blank(shop: Shop, watc
 
 
 async def test_a_letter_behind_one_that_was_discarded_is_a_letter_of_its_own(shop: Shop, watched: Watched) -> None:
-    """The first was sent, and its answer never seen: it is back with its key."""
     page, path = watched.page, compose_of(shop)
-    await watched.open(path)
-    await write(page, "First", "Sent unseen")
-    kept = await page.evaluate("() => Object.entries(sessionStorage)")
-    await send(page)
-    await page.evaluate("kept => kept.forEach(([key, text]) => sessionStorage.setItem(key, text))", kept)
-    await watched.open(path)
+    await send_unseen(watched, path)
     assert await page.input_value(_TEXT) == "Sent unseen"
 
     async with page.expect_navigation():
@@ -189,12 +194,7 @@ async def test_a_letter_that_was_sent_already_with_another_text_is_sent_by_the_n
     shop: Shop, watched: Watched
 ) -> None:
     page, path = watched.page, compose_of(shop)
-    await watched.open(path)
-    await write(page, "First", "Sent unseen")
-    kept = await page.evaluate("() => Object.entries(sessionStorage)")
-    await send(page)
-    await page.evaluate("kept => kept.forEach(([key, text]) => sessionStorage.setItem(key, text))", kept)
-    await watched.open(path)
+    await send_unseen(watched, path)
 
     await page.fill(_TEXT, "Changed")
     await page.click(_SEND)

@@ -181,7 +181,7 @@ class _RecoveredTexts:
             if file.size_bytes > self._room + _FRONT_BYTES:
                 return None
             mail = _parsed(file, files.read(file), versions[file.place.path])
-            if mail is not None and mail.purged_ts is None and mail.id == head.id:
+            if mail is not None and mail.purged_ts is None:
                 return self._within_room(mail)
         return MissingText.NOT_IN_ARCHIVE
 

@@ -146,7 +146,6 @@ class HistoryService:
         store has no more.
         """
         opened = await self._store.read(lambda view: open_inbox(view, caller, agent_name, project.human_key))
-
         within = TimeBudget(GIT_S)
 
         def read(*, with_git: bool) -> PastInbox:

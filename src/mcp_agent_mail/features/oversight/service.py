@@ -311,13 +311,15 @@ def _reading_places(
     view: View, scope: Collection[ProjectId] | None, heads: Sequence[MessageHead]
 ) -> Mapping[MessageId, str]:
     """Of mail that was sent from elsewhere, the slug of one of these projects to whose readers it is open."""
-    places: dict[MessageId, str] = {}
-    for head in heads if scope is not None else ():
-        for one in sorted(scope or ()) if head.project_id not in (scope or ()) else ():
-            project = view.projects.find(one) if view.messages.is_open_to(head.id, one) else None
-            if project is not None:
-                places.setdefault(head.id, project.slug)
-    return places
+    if scope is None:
+        return {}
+    found: dict[MessageId, str] = {}
+    for head in heads:
+        places = () if head.project_id in scope else sorted(scope)
+        place = next((one for one in places if view.messages.is_open_to(head.id, one)), None)
+        if place is not None and (project := view.projects.find(place)) is not None:
+            found[head.id] = project.slug
+    return found
 
 
 def _projects_of(view: View, heads: Sequence[MessageHead]) -> Mapping[ProjectId, Project]:

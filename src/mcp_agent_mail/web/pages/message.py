@@ -134,7 +134,7 @@ async def thread(page: PageContext) -> PageAnswer:
         "last": place.before + len(shown),
         "total": found.total,
         "oldest": here if after else None,
-        "earlier": with_query(here, {"after": place.earlier}) if after else None,
+        "earlier": with_query(here, {"after": place.earlier}),
         "later": None if is_last else with_query(here, {"after": found.next_after_id}),
         "newest": None if is_last else with_query(here, {"after": place.newest}),
     }
