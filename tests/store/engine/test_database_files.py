@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -14,9 +14,10 @@ import pytest
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.database_files import beside, hidden_beside, is_of_database, kept_folder
-from mcp_agent_mail.store.engine.faults import DatabaseTakenAway
+from mcp_agent_mail.store.engine.faults import DatabaseTakenAway, StoreDamaged
 from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.engine.migrate import keep_copy, migrate
+from mcp_agent_mail.store.transaction import View
 from tests.names_beside import NamesBeside
 from tests.seeded_store import SeededStore, open_seeded_store
 
@@ -120,3 +121,44 @@ async def test_nothing_of_a_refused_write_is_kept(seeded: SeededStore) -> None:
     away.rename(seeded.store.path)
 
     assert await seeded.store.read(lambda view: view.meta.checked_at()) == at
+
+
+def replace(seeded: SeededStore) -> None:
+    """By a file that holds the same."""
+    shutil.copy(seeded.store.path, copy := name_of(seeded, ".copy"))
+    copy.replace(seeded.store.path)
+
+
+def meet_damage(*_: object) -> None:
+    malformed = sqlite3.DatabaseError("database disk image is malformed")
+    malformed.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    raise malformed
+
+
+def look_aside(seeded: SeededStore, look: Callable[[View], None]) -> None:
+    with seeded.store.view_aside() as view:
+        look(view)
+
+
+async def test_a_view_of_its_own_is_never_of_another_file(seeded: SeededStore) -> None:
+    looks = list[View]()
+    look_aside(seeded, looks.append)
+    with pytest.raises(DatabaseTakenAway):
+        look_aside(seeded, lambda _: replace(seeded))
+    with pytest.raises(DatabaseTakenAway):
+        look_aside(seeded, looks.append)
+
+    assert len(looks) == 1
+
+
+async def test_damage_that_is_met_while_another_file_is_there_is_told_as_that(seeded: SeededStore) -> None:
+    def replace_and_meet_damage(_: View) -> None:
+        replace(seeded)
+        meet_damage()
+
+    with pytest.raises(StoreDamaged):
+        await seeded.store.read(meet_damage)
+    with pytest.raises(DatabaseTakenAway):
+        look_aside(seeded, replace_and_meet_damage)
+    with pytest.raises(DatabaseTakenAway):
+        await seeded.store.read(meet_damage)

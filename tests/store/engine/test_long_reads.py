@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -212,6 +213,18 @@ async def test_another_file_in_the_place_of_the_databases_is_never_read(
     writing.execute("INSERT INTO scratch VALUES ('yak')")
     writing.commit()
     assert await find_scratch(reads) == ["zebra", "yak"]
+    await reads.close()
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.usefixtures("writing")
+async def test_a_pipe_in_the_place_of_the_database_is_not_opened_which_would_wait_for_ever(path: Path) -> None:
+    reads = LongReads(path, files=OpenFiles(path))
+    put_aside(path)
+    os.mkfifo(path)
+
+    with pytest.raises(DatabaseTakenAway):
+        await find_scratch(reads)
     await reads.close()
 
 

@@ -119,13 +119,10 @@ class Looks:
     def lost_threads(self) -> int:
         return self._lost
 
-    async def look(
-        self, path: str, work: Callable[[], T], *, within_s: float | None = None, begins_within_s: float | None = None
-    ) -> T:
+    async def look(self, path: str, work: Callable[[], T], *, within_s: float | None = None) -> T:
         """What `work` finds at the directory `path`, on a thread. Raises what it raises, DirectorySilent, TooManyLooks.
 
-        It begins within `begins_within_s`, by itself three times `within_s`, and ends within `within_s`, or the caller
-        is told that it has not.
+        It begins within three times `within_s` and ends within `within_s`, or the caller is told that it has not.
         """
         self._require_room(path)
         directory = self._directories.setdefault(path, _Directory(path))
@@ -138,8 +135,7 @@ class Looks:
             answer=loop.create_future(),
             within_s=self._within_s if within_s is None else within_s,
         )
-        begins_within_s = WAITS * look.within_s if begins_within_s is None else begins_within_s
-        look.timer = loop.call_later(begins_within_s, self._give_up, look)
+        look.timer = loop.call_later(WAITS * look.within_s, self._give_up, look)
         self._waiting.append(look)
         self._begin()
         try:
@@ -216,8 +212,8 @@ class Looks:
         thread.give(look)
 
     def _give_up(self, look: _Look) -> None:
-        """Its time is over before a thread was free, or before those had ended who look at the same directory."""
-        _answer(look, error=_too_many() if look.directory.at_work is None else _behind_others(look.directory))
+        """Its time is over before a thread was free."""
+        _answer(look, error=_too_many())
 
     def _lose(self, look: _Look) -> None:
         """Its thread hangs, and may do so for ever."""
@@ -340,10 +336,6 @@ def _answer(look: _Look, *, result: object = None, error: Exception | None = Non
 
 def _too_many() -> TooManyLooks:
     return TooManyLooks("Too many directories are being looked at.")
-
-
-def _behind_others(directory: _Directory) -> TooManyLooks:
-    return TooManyLooks(f"Others look at {directory.path:.300} just now, and take long: this waited for them in vain.")
 
 
 def _no_thread() -> TooManyLooks:

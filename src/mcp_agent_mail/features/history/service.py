@@ -44,7 +44,9 @@ MOST_NAMES = 200
 _ACT = "Looking back"
 _THREADS = 2
 _WITHIN_S = 20.0
-"""For one look: its runs of Git, which have GIT_S all together, end before it."""
+"""For one look: its runs of Git, which have GIT_S all together from when it was asked for, end before it. So those who
+wait for their turn there are told in that time too.
+"""
 
 
 class NotArchivedYet(NotFound):
@@ -164,7 +166,7 @@ class HistoryService:
         try:
             return await self._mail_looks.look(project.slug, lambda: read(with_git=False))
         except NeedsGit:
-            return await self._looked(self._places.archive(project), lambda: read(with_git=True), within)
+            return await self.looks.look(str(self._places.archive(project)), lambda: read(with_git=True))
 
     async def raw_message(self, caller: Caller, project: Project, message_id: MessageId) -> bytes:
         """The file that the sender's archive has of a message, for those who see all that it says. Raises
@@ -187,7 +189,7 @@ class HistoryService:
         places = [FilePlace(BRANCH, f"messages/{mail_tail(snapshot, version)}") for version in versions]
         archive = self._places.archive(home)
         within = TimeBudget(GIT_S)
-        return await self._looked(archive, lambda: _read_raw(archive, places, message_id, within), within)
+        return await self.looks.look(str(archive), lambda: _read_raw(archive, places, message_id, within))
 
     async def _untold(self, caller: Caller, project: Project, hexshas: Sequence[str]) -> Untold:
         """Nothing is hidden from the operator."""
@@ -197,11 +199,7 @@ class HistoryService:
 
     async def _browsed(self, project: Project, look: Callable[[ArchiveReader], T]) -> T:
         path, within = self._places.archive(project), TimeBudget(GIT_S)
-        return await self._looked(path, lambda: look(ArchiveReader(path, within=within)), within)
-
-    async def _looked(self, archive: Path, look: Callable[[], T], within: TimeBudget) -> T:
-        """Its wait for those who look there already is taken off its time for Git."""
-        return await self.looks.look(str(archive), look, begins_within_s=max(0.0, within.left_s()))
+        return await self.looks.look(str(path), lambda: look(ArchiveReader(path, within=within)))
 
 
 def _require_open(seen: SeenMessage) -> None:

@@ -121,32 +121,28 @@ class LongReads:
             raise self._told(error, bound) from error
 
     async def _open(self, bound: _Bound) -> _Lent:
+        """Of the database that is open, and with its log: both are opened by their names. Of another file nothing is
+        read, since that would meet this one's log.
+        """
         echoing: EchoingConnection | None = None
 
         def connect() -> sqlite3.Connection:
             nonlocal echoing
             name_this_thread("long-reads")
-            connection = self._connect()
+            connection = open_reading(self._path, echo=self._echo, counts=self._counts)
             echoing = connection if isinstance(connection, EchoingConnection) else None
             connection.set_progress_handler(bound.is_to_stop, _STEPS_BETWEEN_LOOKS)
             return connection
 
-        return _Lent(await aiosqlite.core.Connection(connect, _ROWS_AT_ONCE), bound, echoing)
-
-    def _connect(self) -> sqlite3.Connection:
-        """To the database that is open, and to its log: both are opened by their names. Of another file nothing is
-        read, since that would meet this one's log.
-        """
         self._files.require_in_place()
-        connection = open_reading(self._path, echo=self._echo, counts=self._counts)
+        connection = await aiosqlite.core.Connection(connect, _ROWS_AT_ONCE)
         try:
-            self._files.require_in_place()
-            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            await connection.execute_fetchall("SELECT count(*) FROM sqlite_schema")
             self._files.require_in_place()
         except BaseException:
-            connection.close()
+            self._discard(connection)
             raise
-        return connection
+        return _Lent(connection, bound, echoing)
 
     async def _give_back(self, lent: _Lent) -> None:
         if self._closed:
