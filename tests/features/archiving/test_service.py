@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,7 +36,7 @@ from mcp_agent_mail.features.archiving.protocol import (
 )
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.faults import StoreFailed
+from mcp_agent_mail.store.engine.faults import DatabaseTakenAway, StoreFailed
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.transaction import View
 from tests.archive_harness import git, open_archive_harness, sealed_seqs
@@ -312,6 +313,19 @@ async def test_what_is_to_be_mended_is_unknown_until_an_archiver_has_looked(tmp_
 
         assert before is None
         assert service.care().workload == Workload(unfinished=3)
+
+
+async def test_an_archiver_that_opened_another_file_is_not_listened_to(tmp_path: Path) -> None:
+    settings, _ = prepare(tmp_path)
+    database = tmp_path / "mail.sqlite3"
+    async with Store(database) as store:
+        service = ArchivingService(store, settings)
+        away = database.rename(tmp_path / "away.sqlite3")
+        shutil.copy(away, database)
+
+        with pytest.raises(DatabaseTakenAway):
+            await service._hear(Ready(pid=1))
+        away.replace(database)
 
 
 async def test_a_failed_conversion_is_told_until_it_is_done_whatever_other_care_was_taken(tmp_path: Path) -> None:

@@ -137,6 +137,7 @@ class LongReads:
         self._files.require_in_place()
         connection = await aiosqlite.core.Connection(connect, _ROWS_AT_ONCE)
         try:
+            bound.begin(self._time_bound_s)
             await connection.execute_fetchall("SELECT count(*) FROM sqlite_schema")
             self._files.require_in_place()
         except BaseException:
