@@ -24,6 +24,7 @@ from mcp_agent_mail.core.failpoints import FailPoint, Kill
 from mcp_agent_mail.domain.archive_format.layout import project_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving import service as archiving_service
 from mcp_agent_mail.features.archiving.backpressure import Backpressure
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import (
@@ -315,7 +316,9 @@ async def test_what_is_to_be_mended_is_unknown_until_an_archiver_has_looked(tmp_
         assert service.care().workload == Workload(unfinished=3)
 
 
-async def test_an_archiver_that_opened_another_file_is_not_listened_to(tmp_path: Path) -> None:
+async def test_no_archiver_is_started_on_another_file_and_one_that_opened_it_is_not_listened_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings, _ = prepare(tmp_path)
     database = tmp_path / "mail.sqlite3"
     async with Store(database) as store:
@@ -323,8 +326,12 @@ async def test_an_archiver_that_opened_another_file_is_not_listened_to(tmp_path:
         away = database.rename(tmp_path / "away.sqlite3")
         shutil.copy(away, database)
 
-        with pytest.raises(DatabaseTakenAway):
-            await service._hear(Ready(pid=1))
+        monkeypatch.setattr(archiving_service, "_COMMAND", ("/usr/bin/touch", str(tmp_path / "started")))
+
+        for refused in (service._run_once(), service._hear(Ready(pid=1))):
+            with pytest.raises(DatabaseTakenAway):
+                await refused
+        assert not (tmp_path / "started").exists()
         away.replace(database)
 
 

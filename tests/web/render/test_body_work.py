@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
 
 import pytest
+from markupsafe import Markup
 
 from mcp_agent_mail.web.render import body_work
 from mcp_agent_mail.web.render.body_work import MOST_BESIDES, MOST_STEPS, WIDENING, TooMuchWork, Work, one_page
@@ -148,3 +151,34 @@ def test_code_is_laid_out_in_colours_and_loses_these_first(written: str, monkeyp
 
 def test_brackets_of_code_outside_fences_are_laid_out() -> None:
     assert not body_html("arr[0][1] = x[i][j] + y[k]\n" * 3_000).is_plain
+
+
+def painting(seconds: float) -> Callable[[float], Markup]:
+    """What takes so much of the processor's time."""
+
+    def paint(_: float) -> Markup:
+        until = time.thread_time() + seconds
+        while time.thread_time() < until:
+            pass
+        return Markup("coloured")
+
+    return paint
+
+
+def test_colours_of_a_page_have_their_time_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body_work, "PAGE_COLOURS_WITHIN_S", 0.02)
+    plain = Markup("plain")
+    with one_page():
+        shown = [Work(100).painted(plain, painting(0.03)) for _ in range(2)]
+
+    assert shown == ["coloured", plain]
+
+
+def test_the_time_of_colours_is_not_taken_off_the_bodys_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body_work, "WITHIN_S", 5.0)
+    work = Work(100)
+    ends = work._ends
+
+    work.painted(Markup("plain"), painting(0.03))
+
+    assert work._ends >= ends + 0.03
