@@ -18,6 +18,13 @@ def filled(unit: str, size: int = SIZE) -> str:
     return (unit * (size // len(unit) + 1))[:size]
 
 
+@pytest.fixture(autouse=True)
+def however_slow_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is counted decides; tests of time set it themselves."""
+    monkeypatch.setattr(body_work, "WITHIN_S", 60.0)
+    monkeypatch.setattr(body_work, "PAGE_WITHIN_S", 60.0)
+
+
 WIDE = "|a" * 2_000 + "|\n" + "|-" * 2_000 + "|\n" + "|\n" * 2_000 + "\n\n"
 LONG_ADDRESS = "[x]: http://b.example/" + "y" * (SIZE // 2) + "\n\n"
 TOO_MUCH = {
