@@ -22,4 +22,4 @@ async def test_an_empty_server_says_what_would_be_here(tmp_path: Path) -> None:
         shown = (await app.client.get("/mail/now")).text
 
     assert "am setup" in shown
-    assert "am demo" in shown
+    assert "am projects ensure" in shown
