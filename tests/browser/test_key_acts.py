@@ -22,6 +22,12 @@ async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
         yield opened
 
 
+async def _rows_are(page: Page, selector: str, count: int) -> None:
+    await page.wait_for_function(
+        "([one, count]) => document.querySelectorAll(one).length === count", arg=[selector, count]
+    )
+
+
 async def test_what_is_open_beside_the_list_has_an_address_that_back_forward_and_a_reload_find(shop: Shop) -> None:
     watched = await shop.signed_in(await shop.context())
     page, home = watched.page, shop.served.url + "/mail"
@@ -159,19 +165,95 @@ async def test_keys_choose_mark_acknowledge_and_answer(shop: Shop) -> None:
 
     await type_keys(page, "j", "j", "x", "j", "x")
     assert await page.inner_text("[data-chosen]") == "2 chosen"
-    async with page.expect_navigation():
-        await type_keys(page, "e")
+    await type_keys(page, "e")
+    await _rows_are(page, ".row.unread", 1)
     assert await page.locator(".row.unread .subject").all_inner_texts() == ["Three"]
-    await type_keys(page, "j")
-    async with page.expect_navigation():
-        await type_keys(page, "a")
-    assert await page.locator(".row.unread, .row .owes").count() == 0
-    await type_keys(page, "j", "o")
+    await type_keys(page, "k", "k", "a")
+    await _rows_are(page, ".row.unread, .row .owes", 0)
+    await type_keys(page, "o")
     await page.wait_for_selector(f"{_OPEN} h1:text-is('Three')")
     await type_keys(page, "j")
     number = (await page.locator("[data-row].at a.open").get_attribute("href") or "").rpartition("/")[2]
     await leads_to(page, shop.served.url, ("r",), f"/mail/{shop.slug}/message/{number}/reply")
     assert await page.inner_text("h1") == "Reply to BlueLake"
+    assert watched.errors == []
+
+
+async def test_an_act_leaves_one_where_one_stands(shop: Shop) -> None:
+    for number in range(30):
+        await shop.write("Human", f"Letter {number}", ack_required=True)
+    watched = await shop.signed_in(await shop.context())
+    page = watched.page
+    chosen = page.locator("[data-row].at .subject")
+    await leads_to(page, shop.served.url, ("g", "n"), "/mail/now")
+    await watched.open("/mail?box=needs")
+
+    await type_keys(page, *"j" * 25, "a")
+    await _rows_are(page, ".owes", 29)
+    assert await chosen.inner_text() == "Letter 25"
+    assert await page.evaluate("window.scrollY") > 0
+    await type_keys(page, "a")
+    await _rows_are(page, ".owes", 28)
+    assert await chosen.inner_text() == "Letter 26"
+    await type_keys(page, "j")
+    assert await chosen.inner_text() == "Letter 27"
+    await type_keys(page, "o")
+    await page.wait_for_selector("[data-article] h1:text-is('Letter 27')")
+    await type_keys(page, "a")
+    await page.wait_for_selector("[data-article]:has-text('You acknowledged it')")
+    await leads_to(page, shop.served.url, ("u",), "/mail?box=needs")
+    await page.route("**/mail/marks", lambda route: route.abort())
+    await type_keys(page, "j", "a")
+    await page.wait_for_selector(".keys-said:has-text('No answer came')")
+    await page.unroute("**/mail/marks")
+    await type_keys(page, "a")
+    await _rows_are(page, ".owes", 26)
+    assert [one for one in watched.errors if "ERR_FAILED" not in one] == []
+
+
+async def test_a_key_means_the_message_that_is_read_and_not_a_row_that_was_chosen_before(shop: Shop) -> None:
+    for subject in ("Read", "Chosen"):
+        await shop.write("Human", subject, ack_required=True)
+    watched = await shop.signed_in(await shop.context())
+    page = watched.page
+    await watched.open("/mail")
+
+    await type_keys(page, "j", "x", "j", "o")
+    await page.wait_for_selector(f"{_OPEN} h1:text-is('Read')")
+    await type_keys(page, "a")
+    await page.wait_for_selector(f"{_OPEN}:focus:has-text('You acknowledged it')")
+
+    assert await page.locator(".row:has(.owes) .subject").all_inner_texts() == ["Chosen"]
+    assert watched.errors == []
+
+
+async def test_r_answers_the_message_of_a_thread_that_was_gone_to(shop: Shop) -> None:
+    watched = await shop.signed_in(await shop.context())
+    await watched.open(f"/mail/{shop.slug}/thread/DB-14")
+
+    answer = f"/mail/{shop.slug}/message/{shop.thread[1]}/reply"
+    await leads_to(watched.page, shop.served.url, ("]", "]", "r"), answer)
+
+    assert watched.errors == []
+
+
+async def test_a_list_is_filtered_while_one_types_and_escape_leads_to_its_rows(shop: Shop) -> None:
+    await shop.write("Human", "Coupons")
+    watched = await shop.signed_in(await shop.context())
+    page = watched.page
+    await watched.open("/mail")
+
+    await type_keys(page, "/")
+    await page.keyboard.type("coupons")
+    await _rows_are(page, "[data-row]", 1)
+    assert page.url == shop.served.url + "/mail?q=coupons"
+    await type_keys(page, "Escape")
+    assert await page.input_value("#filter") == "coupons"
+    await type_keys(page, "j", "x")
+    assert await page.inner_text("[data-chosen]") == "1 chosen"
+    await type_keys(page, "/", "Control+a", "Delete")
+    await _rows_are(page, "[data-row]", 4)
+
     assert watched.errors == []
 
 
@@ -234,9 +316,8 @@ async def test_what_needs_a_person_is_acknowledged_answered_and_approved_by_keys
     assert await page.evaluate("document.activeElement.innerText.trim().split('\\n')[0]") == "Needs you"
     await type_keys(page, "Enter")
     await page.wait_for_url("**/mail?box=needs")
-    await type_keys(page, "j")
-    async with page.expect_navigation():
-        await type_keys(page, "a")
+    await type_keys(page, "j", "a")
+    await _rows_are(page, ".owes", 0)
     await leads_to(page, shop.served.url, ("g", "i"), "/mail")
     await leads_to(page, shop.served.url, ("j", "r"), f"/mail/{shop.slug}/message/{number}/reply")
     await page.keyboard.type("Yes, do")
@@ -245,10 +326,9 @@ async def test_what_needs_a_person_is_acknowledged_answered_and_approved_by_keys
     await watched.open("/mail?box=needs")
     await type_keys(page, "j")
     assert {"y", "n"} <= set(await _offered(page))
-    async with page.expect_navigation():
-        await type_keys(page, "y")
+    await type_keys(page, "y")
+    await page.wait_for_selector("main:has-text('Nothing waits for you')")
 
-    assert "Nothing waits for you" in await page.inner_text("main")
     answered = await shop.served.call("fetch_inbox", project_key=APP, agent_name="BlueLake", include_bodies=True)
     assert [one["body_md"] for one in answered] == ["Yes, do"]
     copies = await shop.served.call("message_status", project_key=APP, message_id=number, agent_name="BlueLake")

@@ -46,8 +46,8 @@ class Reader:
             self.streams.append(request)
             self.listens.set()
 
-    async def send(self, subject: str, **terms: str) -> None:
-        sent = {"sender_name": "BlueLake", "to": ["GreenHill"], "subject": subject, "body_md": "b", **terms}
+    async def send(self, subject: str, to: str = "GreenHill", **terms: str | bool) -> None:
+        sent = {"sender_name": "BlueLake", "to": [to], "subject": subject, "body_md": "b", **terms}
         await self.pages.call("send_message", project_key=APP, **sent)
 
     async def send_many(self, count: int, **terms: str) -> None:
@@ -135,6 +135,23 @@ async def test_many_tabs_have_one_stream_and_all_hear(reader: Reader) -> None:
         await tab.page.wait_for_function(_SAYS, arg=1)
 
     assert len(reader.streams) == 1
+
+
+async def test_a_tab_whose_session_another_ended_says_so_where_reading_is_free_too(reader: Reader) -> None:
+    await reader.send("To the operator", to="Human", ack_required=True)
+    first, second = await reader.tab(), await reader.tab()
+    await sign_in_by(first, (await reader.pages.call("create_sign_in_link"))["path"])
+    await first.open("/mail?box=needs")
+    assert await first.page.title() == "(1) Needs you · Agent Mail"
+    await reader.send("Another", to="Human", ack_required=True)
+    await first.page.wait_for_function("() => document.title.startsWith('(2) ')")
+    await second.open("/mail")
+
+    await second.page.click(".side > .who button")
+    await first.page.bring_to_front()
+    await first.page.evaluate("document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))")
+
+    await first.page.wait_for_selector("[data-lost=out]:not([hidden])")
 
 
 async def test_what_comes_in_moves_nothing(reader: Reader) -> None:

@@ -1,14 +1,5 @@
-// Every page works without this file.
-import { bindMarks } from "./acts.js";
-import { bindDrafts } from "./drafts.js";
-import { bindKeys } from "./keys.js";
-import { bindLive } from "./live.js";
-import { bindReader } from "./reader.js";
-import { bindSearch } from "./search.js";
-
-bindReader();
-bindKeys();
-bindSearch();
-bindLive();
-bindMarks();
-bindDrafts();
+// Every page works without this file. What it imports binds itself.
+import "./drafts.js";
+import "./keys.js";
+import "./live.js";
+import "./search.js";

@@ -1,10 +1,10 @@
-// What is not sent yet stays in this tab until it is, or until somebody signs out, or in as somebody else.
-import { first } from "./swap.js";
+// What is not sent yet stays in this tab, until somebody signs out, or in as somebody else.
+import { all, first } from "./swap.js";
 
 const fieldsOf = (form) => form.querySelectorAll("[data-draft]");
 const heldIn = (field) => (field.type === "checkbox" ? "checked" : "value");
 
-// A draft is never older than what the page shows, but for the key of a letter that was refused.
+// The key of a letter that was refused is the page's.
 function restore(form, draft) {
   if ("kept" in form.dataset) delete draft.idempotency_key;
   for (const field of fieldsOf(form)) {
@@ -23,18 +23,16 @@ function completeNames(field) {
   });
 }
 
-export function bindDrafts() {
-  const { bearer } = document.body.dataset;
-  document.addEventListener("submit", ({ target }) => {
-    if (target.matches("[action='/mail/sign-out']")) sessionStorage.clear();
-  });
-  const sent = first("[data-sent]")?.dataset.sent;
-  // Drafts of others go, and that of the very letter which this page says was sent.
-  for (const [key, text] of bearer ? Object.entries(sessionStorage) : []) {
-    if (!key.startsWith(bearer) || JSON.parse(text).idempotency_key === sent) sessionStorage.removeItem(key);
-  }
-  const form = first("[data-letter]");
-  if (!form) return;
+const { bearer } = document.body.dataset;
+addEventListener("submit", ({ target }) => {
+  if (target.matches("[action='/mail/sign-out']")) sessionStorage.clear();
+});
+const sent = first("[data-sent]")?.dataset.sent;
+// Drafts of others go, and that of the letter which this page says was sent.
+for (const [key, text] of bearer ? Object.entries(sessionStorage) : []) {
+  if (!key.startsWith(bearer) || JSON.parse(text).idempotency_key === sent) sessionStorage.removeItem(key);
+}
+for (const form of all("[data-letter]")) {
   const address = form.elements.draft.value;
   const key = bearer + address;
   const keep = () => {

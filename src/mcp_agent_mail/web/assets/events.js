@@ -1,13 +1,13 @@
-// What happens, heard once per browser: the tab that holds the lock has the stream and tells the others. When it is
-// closed, the next one goes on behind the last event that all have heard.
+// Heard once per browser: the tab that holds the lock tells the others. When it is closed, the next goes on behind
+// the last event that all have heard.
 const NAME = "agent-mail-events";
 const KINDS = ["all", "mail", "receipt", "contact", "lease", "held", "agent"];
-// The server gives a sign of life each 15 seconds: a stream that is silent for longer has died without a word.
+// The server gives a sign of life each 15 seconds.
 const SILENT_MS = 40000;
 const FIRST_PAUSE_MS = 1000;
 const LAST_PAUSE_MS = 30000;
 
-// `tell` is given the kind of what happened; `lost`: the stream is, and comes back.
+// `tell` is given the kind of what happened; `lost`: the stream is.
 export function listen(tell) {
   const others = navigator.locks && new BroadcastChannel(NAME);
   let last = document.body.dataset.after;

@@ -1,7 +1,6 @@
-// The foot of a page: the keys that do something for what is chosen, and the switch that turns all of them off.
+// The foot: the keys that do something for what is chosen, and the switch that turns all off.
 import { all, first } from "./swap.js";
 
-const KEPT = "keys";
 let isOff = false;
 let does;
 
@@ -11,8 +10,8 @@ export const openHelp = () => first(".key-help").showModal();
 // Where a browser keeps nothing, a choice lasts as long as the page.
 function keep(choice) {
   try {
-    if (choice) localStorage.setItem(KEPT, choice);
-    isOff = localStorage.getItem(KEPT) === "off";
+    if (choice) localStorage.setItem("keys", choice);
+    isOff = localStorage.getItem("keys") === "off";
   } catch {
     isOff = choice === "off";
   }
@@ -36,8 +35,8 @@ export function bindFoot(find) {
   does = find;
   first(".keys").hidden = false;
   first("[data-help]").addEventListener("click", openHelp);
-  document.addEventListener("change", ({ target }) => target.closest(".key-switch") && keep(target.checked ? "on" : "off"));
+  addEventListener("change", ({ target }) => target.closest(".key-switch") && keep(target.checked ? "on" : "off"));
   addEventListener("storage", () => keep());
-  document.addEventListener("shown", showFoot);
+  addEventListener("shown", showFoot);
   keep();
 }

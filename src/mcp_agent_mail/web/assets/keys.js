@@ -1,4 +1,4 @@
-// Keys, off in fields, with modifiers, while a dialog is open, and where a person switched them off.
+// Keys: off in fields, with modifiers, in dialogs, and where a person switched them off.
 import { ACTS, at, choose, linkOf, press, projectHere, reach } from "./acts.js";
 import { areOff, bindFoot, openHelp, say, showFoot } from "./foot.js";
 import { depth, isOpen, shut } from "./reader.js";
@@ -7,7 +7,6 @@ import { all, first } from "./swap.js";
 const GO = { i: "/mail", n: "/mail/now", p: "/mail/projects", o: "/mail/operations", r: "file_reservations", a: "agents" };
 const GO_WITHIN_MS = 1500;
 const FIELDS = "input:not([type=checkbox]), textarea, select";
-const MANY = "jk[]";
 let wentAt = -GO_WITHIN_MS;
 
 function step(by) {
@@ -23,7 +22,7 @@ function stepThread(by) {
   return () => reach(next, "start");
 }
 
-// To what led here, unless that is where a session began or this page before an act: then to what it belongs to.
+// To what led here; where a session began here, to what the page belongs to.
 function back() {
   if (isOpen()) return shut;
   const from = document.referrer;
@@ -44,7 +43,7 @@ function search() {
   else location.assign("/mail/search");
 }
 
-// Each gives what its key would do now, if anything.
+// What each key would do now, if anything.
 const KEYS = {
   ...ACTS,
   j: () => step(1),
@@ -57,30 +56,33 @@ const KEYS = {
   "/": () => search,
   "?": () => openHelp,
 };
-const find = (key) => Object.hasOwn(KEYS, key) && KEYS[key]();
+const find = (key) => KEYS[key]?.();
 
-export function bindKeys() {
-  bindFoot(find);
-  document.addEventListener("focusin", ({ target }) => {
-    const row = target.closest("[data-row]");
-    if (row) choose(row);
-    showFoot();
-  });
-  document.addEventListener("keydown", (event) => {
-    const isSearch = (event.ctrlKey || event.metaKey) && event.key === "k";
-    const key = isSearch ? "/" : event.key;
-    // A layout may have brackets behind AltGr alone.
-    const isAltered = event.metaKey || ((event.ctrlKey || event.altKey) && !event.getModifierState("AltGraph"));
-    if ((isAltered && !isSearch) || event.isComposing || areOff()) return;
-    if (event.target.closest?.(FIELDS) || first("dialog[open]")) return;
-    if (event.repeat && !MANY.includes(key)) return;
-    const goes = event.timeStamp - wentAt < GO_WITHIN_MS;
-    wentAt = key === "g" && !goes ? event.timeStamp : -GO_WITHIN_MS;
-    const act = goes ? Object.hasOwn(GO, key) && (() => go(GO[key])) : find(key);
-    say(act || goes || key.length > 1 ? "" : key);
-    if (!act) return;
+bindFoot(find);
+addEventListener("focusin", ({ target }) => {
+  const row = target.closest("[data-row]");
+  if (row) choose(row);
+  showFoot();
+});
+addEventListener("keydown", (event) => {
+  const { altKey, ctrlKey, metaKey, target, timeStamp } = event;
+  const isSearch = (ctrlKey || metaKey) && event.key === "k";
+  const key = isSearch ? "/" : event.key;
+  // A layout may have brackets behind AltGr alone.
+  const isAltered = metaKey || ((ctrlKey || altKey) && !event.getModifierState("AltGraph"));
+  if ((isAltered && !isSearch) || event.isComposing || areOff()) return;
+  if (target.type === "search" && key === "Escape") {
     event.preventDefault();
-    act();
-    showFoot();
-  });
-}
+    target.blur();
+  }
+  if (target.closest?.(FIELDS) || first("dialog[open]")) return;
+  if (event.repeat && !"jk[]".includes(key)) return;
+  const goes = timeStamp - wentAt < GO_WITHIN_MS;
+  wentAt = key === "g" && !goes ? timeStamp : -GO_WITHIN_MS;
+  const act = goes ? GO[key] && (() => go(GO[key])) : find(key);
+  say(act || goes || key.length > 1 ? "" : key);
+  if (!act) return;
+  event.preventDefault();
+  act();
+  showFoot();
+});

@@ -1,26 +1,18 @@
-// A page that hears of something asks for itself anew. New rows, and what somebody points at, wait: nothing moves.
+// A page that hears of something asks for itself anew. New rows, and what is pointed at, wait: nothing moves.
 import { linkOf, reach, shown } from "./acts.js";
 import { listen } from "./events.js";
 import { all, fetchPage, first } from "./swap.js";
 
-// What a commit tells comes together. Three looks may come at once, then one each 600 ms.
+// Three looks may come at once, then one each 600 ms.
 const TOGETHER_MS = 20;
 const AGAIN_MS = 600;
 const FAILED_MS = 5000;
-// A server that is started again is away for less.
 const RESTART_MS = 8000;
 let timer = 0;
 let paidUntil = 0;
 let isDue = false;
 let awaySince = 0;
 
-export function bindLive() {
-  listen(soon);
-  document.addEventListener("visibilitychange", () => isDue && soon());
-  for (const end of ["mouseout", "focusout"]) document.addEventListener(end, () => setTimeout(settle));
-  const region = first("[data-live-every]");
-  if (region) setInterval(soon, region.dataset.liveEvery * 1000);
-}
 
 // `all`: the server is there again. While a look goes on, the timer is below zero.
 function soon(kind) {
@@ -40,7 +32,9 @@ async function look() {
   isDue = false;
   try {
     const page = await fetchPage(location.href);
+    if (first(".who form") && !page.querySelector(".who form")) throw { status: 401 };
     if (page.status !== 200) throw page;
+    document.title = page.title;
     showRows(page);
     showRegions(page);
     showLost(200);
@@ -64,7 +58,7 @@ function showLost(status, at) {
 
 const hrefOf = (row) => linkOf(row)?.getAttribute("href");
 
-// New mail of a list, or of a thread; what was read elsewhere is shown so, and its row stays where it is.
+// What is new waits; what was read elsewhere is shown so where it is.
 function showRows(page) {
   const button = first(".fresh");
   if (!button || new URLSearchParams(location.search).has("before")) return;
@@ -73,7 +67,7 @@ function showRows(page) {
   const known = new Map([...(rows?.children ?? [])].map((row) => [hrefOf(row), row]));
   for (const row of found) known.get(hrefOf(row))?.classList.toggle("unread", row.matches(".unread"));
   const fresh = found.filter((row) => !known.has(hrefOf(row)));
-  // Between all that are new and those that are known there may be more; and in a thread, on its further pages.
+  // Behind rows that are all new there may be more; and in a thread, on its further pages.
   const isGap = rows && fresh.length === found.length;
   const { behind, newest } = page.querySelector(".fresh").dataset;
   const count = fresh.length + Math.max(0, behind - button.dataset.behind);
@@ -104,3 +98,9 @@ function settle() {
     shown();
   }
 }
+
+listen(soon);
+addEventListener("visibilitychange", soon);
+for (const end of ["mouseout", "focusout"]) addEventListener(end, () => setTimeout(settle));
+const region = first("[data-live-every]");
+if (region) setInterval(soon, region.dataset.liveEvery * 1000);

@@ -1,23 +1,10 @@
-// On a wide window a message opens beside the list, under the list's own address with the message in it.
+// On a wide window a message opens beside the list, under the list's own address.
 import { at, choose, linkOf, shown } from "./acts.js";
 import { fetchPage, first } from "./swap.js";
 
 export const isOpen = () => first("[data-reader] [data-article]");
 // How many addresses were visited without leaving the page.
 export const depth = () => history.state?.depth ?? 0;
-
-export function bindReader() {
-  if (!first("[data-reader]")) return;
-  document.addEventListener("click", (event) => {
-    const link = event.target.closest("[data-row] a.open, [data-reader] :is([rel=prev], [rel=next], [data-shut])");
-    if (!link || event.metaKey || event.ctrlKey || event.shiftKey) return;
-    if (!matchMedia("(min-width: 1100px)").matches) return;
-    event.preventDefault();
-    visit(link.hasAttribute("data-shut") ? null : link.pathname);
-  });
-  addEventListener("popstate", show);
-  markRow();
-}
 
 function visit(path) {
   const address = new URL(location.href);
@@ -51,7 +38,6 @@ async function show() {
     const read = page.querySelector("[data-article], .empty");
     if (path !== pathHere()) return;
     first("[data-reader]").replaceChildren(read);
-    read.tabIndex = 0;
     (path ? read : linkOf(at()))?.focus({ preventScroll: true });
     shown();
   } catch {
@@ -59,3 +45,14 @@ async function show() {
     if (path === pathHere()) location.reload();
   }
 }
+
+addEventListener("click", (event) => {
+  const link = event.target.closest(".split [data-row] a.open, [data-reader] :is([rel=prev], [rel=next], [data-shut])");
+  if (!link || event.metaKey || event.ctrlKey || event.shiftKey) return;
+  if (!matchMedia("(min-width: 1100px)").matches) return;
+  event.preventDefault();
+  visit(link.hasAttribute("data-shut") ? null : link.pathname);
+});
+if (first("[data-reader]")) addEventListener("popstate", show);
+addEventListener("shown", markRow);
+markRow();

@@ -1,27 +1,28 @@
-// Search as you type: the same address as the form's, its results put in the place of the old ones.
+// Search as you type, under the form's own addresses.
+import { shown } from "./acts.js";
 import { fetchPage, first } from "./swap.js";
 
 const PAUSE_MS = 200;
 let timer = 0;
 
-export function bindSearch() {
-  const field = first("[data-search] input[name=q]");
-  field?.addEventListener("input", () => {
-    clearTimeout(timer);
-    timer = setTimeout(find, PAUSE_MS, field);
-  });
-}
 
 async function find(field) {
-  const words = field.value.trim();
+  const words = field.value;
   const address = new URL(field.form.action);
-  if (words) address.searchParams.set("q", words);
+  address.search = new URLSearchParams(new FormData(field.form));
   try {
     const found = (await fetchPage(address)).querySelector("[data-results]");
-    if (!found || words !== field.value.trim()) return;
+    if (!found || words !== field.value) return;
     first("[data-results]").replaceWith(found);
     history.replaceState(history.state, "", address);
+    shown();
   } catch {
     field.form.requestSubmit();
   }
 }
+
+addEventListener("input", ({ target }) => {
+  if (!target.matches("[data-search] #filter")) return;
+  clearTimeout(timer);
+  timer = setTimeout(find, PAUSE_MS, target);
+});
