@@ -38,6 +38,7 @@ from mcp_agent_mail.features.messaging.attachments import UnknownAttachment
 from mcp_agent_mail.features.messaging.recipients import NobodyAddressed, TooManyRecipients
 from mcp_agent_mail.features.messaging.send import BroadcastNamesRecipients
 from mcp_agent_mail.features.messaging.visibility import UnknownMessage
+from mcp_agent_mail.features.projects.lookup import AmbiguousProject
 
 AS_OPERATOR = "Sign in as the operator: run `am web` on the server's machine."
 
@@ -106,7 +107,15 @@ _FACTS: tuple[tuple[type[AgentMailError], str], ...] = (
 
 _FIELDS = {"to": "To", "subject": "The subject", "body_md": "The text", "thread_id": "The thread"}
 """What the page calls them."""
-_OF_TO = (RecipientNotFound, RecipientRetired, ContactRequired, ContactBlocked, QuotaExceeded, UnreadableAddress)
+_OF_TO = (
+    RecipientNotFound,
+    RecipientRetired,
+    ContactRequired,
+    ContactBlocked,
+    QuotaExceeded,
+    UnreadableAddress,
+    AmbiguousProject,
+)
 
 _ARGUMENT = r"\w\s?=\s?[\w\[\"'{]|resource://|\btools?\b"
 _FACT_OF_TOOLS = re.compile(_ARGUMENT)

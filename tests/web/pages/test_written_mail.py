@@ -366,3 +366,27 @@ async def test_where_one_writes_is_where_the_newest_mail_is_from_unless_the_page
         await person.write(sender, "Human", project=project)
         assert f'href="/mail/{slug}/overseer/compose" data-compose' in (await person.get("/mail")).text
     assert f'href="/mail/{shop}/overseer/compose" data-compose' in (await person.get(f"/mail/{shop}/agents")).text
+
+
+async def test_a_name_elsewhere_is_written_with_the_project_as_pages_call_it(person: Person) -> None:
+    form = await compose(person)
+    fields = form.filled(to="TealRiver@bills", subject="Hello", body_md="There.", act="send")
+
+    answer = await person.send(form.action, fields)
+
+    assert answer.status_code == 303, answer.text
+    assert [mail["subject"] for mail in await person.inbox("TealRiver", BILLS)] == ["Hello"]
+
+
+async def test_a_project_that_several_are_called_is_asked_for_by_its_slug_and_keeps_the_text(person: Person) -> None:
+    slugs = [await person.slug(project) for project in (BILLS, "/elsewhere/bills")]
+    form = await compose(person)
+
+    answer = await person.send(
+        form.action, form.filled(to="TealRiver@bills", subject="Hello", body_md="There.", act="send")
+    )
+
+    assert answer.status_code == 409
+    assert all(slug in answer.text for slug in ("2 projects are called bills.", *slugs))
+    assert form_to(answer, form.action).value("to") == "TealRiver@bills"
+    assert 'aria-describedby="refused to-hint" autofocus' in answer.text
