@@ -31,7 +31,7 @@ class Swarm:
         assert answer.status_code == status, f"{path}: {answer.status_code} {answer.text[:800]}"
         return answer.text
 
-    async def hold(self, agent: str, path: str, *, reason: str = "", exclusive: bool = True) -> int:
+    async def hold(self, agent: str, path: str, *, reason: str = "", exclusive: bool = True, **more: int) -> int:
         answer = await self.app.call(
             "file_reservation_paths",
             project_key=SHOP,
@@ -39,6 +39,7 @@ class Swarm:
             paths=[path],
             reason=reason,
             exclusive=exclusive,
+            **more,
         )
         return int(answer["granted"][0]["id"])
 

@@ -219,3 +219,17 @@ async def test_a_number_that_is_none_of_the_projects_is_not_found(tmp_path: Path
 
         await swarm.text(f"/mail/{swarm.shop}/file_reservations/{number}", 404)
         await swarm.text(f"/mail/{swarm.bills}/file_reservations/1", 404)
+
+
+async def test_how_long_one_lasts_yet_is_the_same_on_every_page(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        number = await swarm.hold("BlueLake", "src/cart/**", ttl_seconds=109 * 60)
+        own = f"/mail/{swarm.shop}"
+
+        for path in (
+            f"{own}/file_reservations",
+            f"{own}/file_reservations/{number}",
+            f"{own}/agents/BlueLake",
+            "/mail/now",
+        ):
+            assert ">1h 49m<" in (await swarm.text(path)).replace("in 1h", "1h"), path
