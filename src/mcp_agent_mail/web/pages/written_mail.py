@@ -110,11 +110,11 @@ class _LetterPage:
 
 
 async def compose_page(page: PageContext) -> PageAnswer:
-    """The empty form. `to` and `thread` of the query stand in it already."""
+    """The empty form. `to`, `subject` and `thread` of the query stand in it already."""
     letter = await _letter(page)
-    to, thread_id = page.request.asked("to"), page.request.asked("thread")
-    draft = with_query(letter.action, {"to": to, "thread": thread_id})
-    return await letter.shown(_fresh(draft, to=to, thread_id=thread_id), is_kept=False)
+    to, subject, thread_id = (page.request.asked(name) for name in ("to", "subject", "thread"))
+    draft = with_query(letter.action, {"to": to, "subject": subject, "thread": thread_id})
+    return await letter.shown(_fresh(draft, to=to, subject=subject, thread_id=thread_id), is_kept=False)
 
 
 async def compose(page: PageContext) -> PageAnswer:
@@ -175,11 +175,17 @@ async def reply(page: PageContext) -> PageAnswer:
 
 
 def _fresh(
-    draft: str, *, to: str = "", thread_id: str = "", importance: str = "normal", acknowledge: bool = False
+    draft: str,
+    *,
+    to: str = "",
+    subject: str = "",
+    thread_id: str = "",
+    importance: str = "normal",
+    acknowledge: bool = False,
 ) -> MailFields:
     return MailFields(
         to=to,
-        subject="",
+        subject=subject,
         body_md="",
         thread_id=thread_id,
         importance=importance,
