@@ -241,6 +241,6 @@ def test_a_subject_that_is_too_long_is_to_be_shortened_and_another_to_be_seen() 
 
     assert hints == [
         "Shorten it: nothing is ever cut for you. The body takes the rest.",
-        "Write one of signs that can be seen.",
+        "Write a subject.",
         "Write one of signs that can be seen.",
     ]

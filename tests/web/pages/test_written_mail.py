@@ -390,3 +390,44 @@ async def test_a_project_that_several_are_called_is_asked_for_by_its_slug_and_ke
     assert all(slug in answer.text for slug in ("2 projects are called bills.", *slugs))
     assert form_to(answer, form.action).value("to") == "TealRiver@bills"
     assert 'aria-describedby="refused to-hint" autofocus' in answer.text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"to": "Zzyx"}, "shop has no agent &#39;Zzyx&#39;."),
+        ({"subject": ""}, "The subject is empty.</p><p>Write a subject. Nothing was sent."),
+        ({"to": "@nothing"}, "is no group."),
+        ({"broadcast": "on"}, "Both names and every active agent are chosen."),
+        ({"thread_id": "no thread!"}, "Use a name like TKT-123"),
+        ({"body_md": ""}, "Write it, and press Send again"),
+    ],
+)
+async def test_a_refusal_says_what_is_wrong_in_words_of_the_page_and_that_nothing_was_sent(
+    person: Person, wrong: dict[str, str], said: str
+) -> None:
+    form = await compose(person)
+    whole = {"to": "BlueLake", "subject": "A", "body_md": "b", "act": "send"}
+
+    answer = await person.send(form.action, form.filled(**{**whole, **wrong}))
+
+    notice = answer.text.partition('id="refused">')[2].partition("</div>")[0]
+    assert said in notice
+    assert notice.lower().count("nothing was sent") == 1
+    assert SHOP not in notice
+
+
+async def test_what_is_asked_about_is_sent_by_a_button_that_promises_no_number_and_can_be_left(person: Person) -> None:
+    form = await compose(person)
+
+    asked = await person.send(form.action, form.filled(broadcast="on", subject="A", body_md="b", act="send"))
+
+    buttons = asked.text.partition("This goes to 2 agents. Send it?")[2].partition("</section>")[0]
+    assert ">Send</button>" in buttons
+    assert 'href="/mail">Cancel</a>' in buttons
+
+
+async def test_who_chooses_another_project_is_told_where_the_text_stays(person: Person) -> None:
+    page = await person.get((await compose(person)).action)
+
+    assert "What you write here stays with shop." in page.text

@@ -20,7 +20,7 @@ from mcp_agent_mail.web.addresses import compose_url, message_url, own_path, rep
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.actor import require_human
 from mcp_agent_mail.web.pages.message import message_number
-from mcp_agent_mail.web.refusals import field_of, for_people, status_of
+from mcp_agent_mail.web.refusals import field_of, for_writers, status_of
 from mcp_agent_mail.web.request import PageAnswer, redirect
 from mcp_agent_mail.web.views.mail_form import Answered, MailFields, MailForm, Reached, read_fields
 from mcp_agent_mail.web.views.message import FOLDED_CHARACTERS
@@ -69,7 +69,7 @@ class _LetterPage:
             groups=await page.services.pages.groups.offered(page.caller, project, thread_id),
             answered=self.answered,
             reached=reached,
-            refused=None if refused is None else for_people(refused),
+            refused=None if refused is None else for_writers(refused),
             faulty="" if refused is None else field_of(refused),
             has_preview=has_preview,
             is_kept=is_kept,
