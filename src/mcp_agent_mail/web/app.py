@@ -15,12 +15,12 @@ from mcp_agent_mail.web.addresses import API, HOME, SIGN_IN, own_path, with_quer
 from mcp_agent_mail.web.context import PageContext, PagePlaces
 from mcp_agent_mail.web.forms import require_own_form, require_own_source
 from mcp_agent_mail.web.headers import PAGE_HEADERS
+from mcp_agent_mail.web.meant_links import meant_links
 from mcp_agent_mail.web.pages.actor import require_human
 from mcp_agent_mail.web.refusals import for_people, in_time, retry_header, status_of
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, redirect
 from mcp_agent_mail.web.routes import FORM_BYTES, MOVED, ROUTES, PageRoute, find_route
 from mcp_agent_mail.web.shapes import json_answer
-from mcp_agent_mail.web.suggestions import suggested_pages
 
 _TITLES = {
     400: "That cannot be read",
@@ -165,7 +165,7 @@ async def _framed(page: PageContext, refused: AgentMailError) -> PageAnswer:
     told, status = for_people(refused), status_of(refused)
     title = _WHICH if isinstance(refused, AmbiguousProject) else _TITLES[status]
     model = _told(page.request, status, told.message, told.hint)
-    model |= {"title": title, "meant": await suggested_pages(page, refused)}
+    model |= {"title": title, "meant": await meant_links(page, refused)}
     return await page.shown("refused.html", model, title=title, status=status)
 
 

@@ -378,45 +378,6 @@ async def test_a_name_elsewhere_is_written_with_the_project_as_pages_call_it(per
     assert [mail["subject"] for mail in await person.inbox("TealRiver", BILLS)] == ["Hello"]
 
 
-async def test_a_project_that_several_are_called_is_asked_for_by_its_slug_and_keeps_the_text(person: Person) -> None:
-    slugs = [await person.slug(project) for project in (BILLS, "/elsewhere/bills")]
-    form = await compose(person)
-
-    answer = await person.send(
-        form.action, form.filled(to="TealRiver@bills", subject="Hello", body_md="There.", act="send")
-    )
-
-    assert answer.status_code == 409
-    assert all(slug in answer.text for slug in ("2 projects are called bills.", *slugs))
-    assert form_to(answer, form.action).value("to") == "TealRiver@bills"
-    assert 'aria-describedby="refused to-hint" autofocus' in answer.text
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"to": "Zzyx"}, "shop has no agent &#39;Zzyx&#39;."),
-        ({"subject": ""}, "The subject is empty.</p><p>Write a subject. Nothing was sent."),
-        ({"to": "@nothing"}, "is no group."),
-        ({"broadcast": "on"}, "Both names and every active agent are chosen."),
-        ({"thread_id": "no thread!"}, "Use a name like TKT-123"),
-        ({"body_md": ""}, "Write it, and press Send again"),
-    ],
-)
-async def test_a_refusal_says_what_is_wrong_in_words_of_the_page_and_that_nothing_was_sent(
-    person: Person, wrong: dict[str, str], said: str
-) -> None:
-    form = await compose(person)
-    whole = {"to": "BlueLake", "subject": "A", "body_md": "b", "act": "send"}
-
-    answer = await person.send(form.action, form.filled(**{**whole, **wrong}))
-
-    notice = answer.text.partition('id="refused">')[2].partition("</div>")[0]
-    assert said in notice
-    assert notice.lower().count("nothing was sent") == 1
-    assert SHOP not in notice
-
-
 async def test_what_is_asked_about_is_sent_by_a_button_that_promises_no_number_and_can_be_left(person: Person) -> None:
     form = await compose(person)
 

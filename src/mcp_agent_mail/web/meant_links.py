@@ -13,11 +13,11 @@ from mcp_agent_mail.web.context import PageContext
 
 MOST_MEANT = 5
 
-Suggestion = tuple[str, str]
+MeantLink = tuple[str, str]
 """An address, and what its link says."""
 
 
-async def suggested_pages(page: PageContext, refused: AgentMailError) -> Sequence[Suggestion]:
+async def meant_links(page: PageContext, refused: AgentMailError) -> Sequence[MeantLink]:
     """Empty where the refusal is about something else."""
     if isinstance(refused, UnknownAgent):
         return await _agents(page, refused)
@@ -29,7 +29,7 @@ async def suggested_pages(page: PageContext, refused: AgentMailError) -> Sequenc
     return []
 
 
-async def _agents(page: PageContext, refused: AgentMailError) -> list[Suggestion]:
+async def _agents(page: PageContext, refused: AgentMailError) -> list[MeantLink]:
     home = await _home(page, refused)
     if home is None:
         return []
