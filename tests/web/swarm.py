@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.server.whole_app import WholeApp, open_whole_app
 from tests.web.visitors import Person, sign_in
@@ -31,7 +32,7 @@ class Swarm:
         assert answer.status_code == status, f"{path}: {answer.status_code} {answer.text[:800]}"
         return answer.text
 
-    async def hold(self, agent: str, path: str, *, reason: str = "", exclusive: bool = True) -> int:
+    async def hold(self, agent: str, path: str, *, reason: str = "", exclusive: bool = True, **more: Any) -> int:
         answer = await self.app.call(
             "file_reservation_paths",
             project_key=SHOP,
@@ -39,6 +40,7 @@ class Swarm:
             paths=[path],
             reason=reason,
             exclusive=exclusive,
+            **more,
         )
         return int(answer["granted"][0]["id"])
 

@@ -18,7 +18,7 @@ from mcp_agent_mail.domain.messages import UnfitSubject, parse_subject
 from mcp_agent_mail.web.refusals import field_of, for_people, in_time, retry_header, status_of
 from tests.server.reference_pages import declared
 from tests.server.tool_list import tools_of
-from tests.web.acting import SHOP, Person, before_the_pages, form_to, forms_of
+from tests.web.acting import BILLS, SHOP, Person, before_the_pages, form_to, forms_of
 
 _TOLD = re.compile(
     r'<p class="status-number">.*?</p>\s*<h1>.*?</h1>(.*?)<p class="buttons">|<div class="notice bad"[^>]*>(.*?)</div>',
@@ -241,6 +241,49 @@ def test_a_subject_that_is_too_long_is_to_be_shortened_and_another_to_be_seen() 
 
     assert hints == [
         "Shorten it: nothing is ever cut for you. The body takes the rest.",
-        "Write one of signs that can be seen.",
+        "Write a subject.",
         "Write one of signs that can be seen.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"to": "Zzyx"}, "shop has no agent &#39;Zzyx&#39;."),
+        ({"subject": ""}, "The subject is empty.</p><p>Write a subject. Nothing was sent."),
+        ({"to": "@nothing"}, "is no group."),
+        ({"broadcast": "on"}, "Both names and every active agent are chosen."),
+        ({"thread_id": "no thread!"}, "Use a name like TKT-123"),
+        ({"body_md": ""}, "Write it, and press Send again"),
+    ],
+)
+async def test_a_refusal_says_what_is_wrong_in_words_of_the_page_and_that_nothing_was_sent(
+    person: Person, wrong: dict[str, str], said: str
+) -> None:
+    await person.sign_in()
+    action = f"/mail/{await person.slug(SHOP)}/overseer/compose"
+    form = form_to(await person.get(action), action)
+    whole = {"to": "BlueLake", "subject": "A", "body_md": "b", "act": "send"}
+
+    answer = await person.send(form.action, form.filled(**{**whole, **wrong}))
+
+    notice = answer.text.partition('id="refused">')[2].partition("</div>")[0]
+    assert said in notice
+    assert notice.lower().count("nothing was sent") == 1
+    assert SHOP not in notice
+
+
+async def test_a_project_that_several_are_called_is_asked_for_by_its_slug_and_keeps_the_text(person: Person) -> None:
+    slugs = [await person.slug(project) for project in (BILLS, "/elsewhere/bills")]
+    await person.sign_in()
+    action = f"/mail/{await person.slug(SHOP)}/overseer/compose"
+    form = form_to(await person.get(action), action)
+
+    answer = await person.send(
+        form.action, form.filled(to="TealRiver@bills", subject="Hello", body_md="There.", act="send")
+    )
+
+    assert answer.status_code == 409
+    assert all(slug in answer.text for slug in ("2 projects are called bills.", *slugs))
+    assert form_to(answer, form.action).value("to") == "TealRiver@bills"
+    assert 'aria-describedby="refused to-hint" autofocus' in answer.text

@@ -10,10 +10,12 @@ from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import AgentMailError, AuthenticationRequired, NotFound
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.features.projects.lookup import AmbiguousProject, called_by_people
 from mcp_agent_mail.web.addresses import API, HOME, SIGN_IN, own_path, with_query
 from mcp_agent_mail.web.context import PageContext, PagePlaces
 from mcp_agent_mail.web.forms import require_own_form, require_own_source
 from mcp_agent_mail.web.headers import PAGE_HEADERS
+from mcp_agent_mail.web.meant_links import meant_links
 from mcp_agent_mail.web.pages.actor import require_human
 from mcp_agent_mail.web.refusals import for_people, in_time, retry_header, status_of
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, redirect
@@ -32,6 +34,8 @@ _TITLES = {
     500: "A fault of the server",
     503: "Not just now",
 }
+
+_WHICH = "Several are called so"
 
 _IN_FRAME = frozenset({400, 403, 404, 409})
 """What a page refuses by itself, to somebody who was let in: the rest of the pages stays at hand."""
@@ -78,7 +82,8 @@ class WebApp:
     async def answer(self, request: PageRequest, host: PageHost, caller: Callable[[], Awaitable[Caller]]) -> PageAnswer:
         """Never raises but for cancellation."""
         try:
-            answer = await self._answer(request, host, caller)
+            with called_by_people():
+                answer = await self._answer(request, host, caller)
         except AgentMailError as error:
             answer = await self._refusal(request, error)
         except Exception as error:  # noqa: BLE001  # a bug becomes a page, as it becomes INTERNAL for tools
@@ -156,10 +161,12 @@ _NOBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.STRICT)
 
 
 async def _framed(page: PageContext, refused: AgentMailError) -> PageAnswer:
-    """Within what is around every page, with the way back to the form that was sent."""
+    """Within what is around every page, with the way back to the form that was sent, and to what was probably meant."""
     told, status = for_people(refused), status_of(refused)
+    title = _WHICH if isinstance(refused, AmbiguousProject) else _TITLES[status]
     model = _told(page.request, status, told.message, told.hint)
-    return await page.shown("refused.html", model, title=_TITLES[status], status=status)
+    model |= {"title": title, "meant": await meant_links(page, refused)}
+    return await page.shown("refused.html", model, title=title, status=status)
 
 
 def _told(request: PageRequest, status: int, message: str, hint: str) -> dict[str, object]:

@@ -32,12 +32,13 @@ from mcp_agent_mail.core.errors import (
 from mcp_agent_mail.domain.addresses import UnreadableAddress
 from mcp_agent_mail.domain.identity.names import UnknownAgent
 from mcp_agent_mail.domain.messages import BodyTooLong, UnfitSubject
-from mcp_agent_mail.domain.projects import ProjectArchived, UnknownProject
+from mcp_agent_mail.domain.projects import ProjectArchived, UnknownProject, is_path
 from mcp_agent_mail.domain.threads import ReservedThread, ThreadMismatch, UnfitThread, UnknownThread
 from mcp_agent_mail.features.messaging.attachments import UnknownAttachment
 from mcp_agent_mail.features.messaging.recipients import NobodyAddressed, TooManyRecipients
 from mcp_agent_mail.features.messaging.send import BroadcastNamesRecipients
 from mcp_agent_mail.features.messaging.visibility import UnknownMessage
+from mcp_agent_mail.features.projects.lookup import AmbiguousProject
 
 AS_OPERATOR = "Sign in as the operator: run `am web` on the server's machine."
 
@@ -106,7 +107,15 @@ _FACTS: tuple[tuple[type[AgentMailError], str], ...] = (
 
 _FIELDS = {"to": "To", "subject": "The subject", "body_md": "The text", "thread_id": "The thread"}
 """What the page calls them."""
-_OF_TO = (RecipientNotFound, RecipientRetired, ContactRequired, ContactBlocked, QuotaExceeded, UnreadableAddress)
+_OF_TO = (
+    RecipientNotFound,
+    RecipientRetired,
+    ContactRequired,
+    ContactBlocked,
+    QuotaExceeded,
+    UnreadableAddress,
+    AmbiguousProject,
+)
 
 _ARGUMENT = r"\w\s?=\s?[\w\[\"'{]|resource://|\btools?\b"
 _FACT_OF_TOOLS = re.compile(_ARGUMENT)
@@ -140,6 +149,14 @@ def for_people(error: AgentMailError) -> AgentMailError:
     return error.reworded(message=_fact(error), hint=_next_step(error), data=error.data)
 
 
+def for_writers(error: AgentMailError) -> AgentMailError:
+    """As `for_people`, of mail that was not sent: it says that nothing was, where that is certain and not said yet."""
+    told = for_people(error)
+    if status_of(error) >= 500 or "nothing was sent" in told.text.lower():
+        return told
+    return told.reworded(hint=in_sentences(told.hint, "Nothing was sent."), data=told.data)
+
+
 def field_of(error: AgentMailError) -> str:
     """The field of a form that the refusal is about; empty for none."""
     said = error.data.get("parameter")
@@ -158,8 +175,10 @@ def _fact(error: AgentMailError) -> str:
     told = next((fact for kind, fact in _FACTS if isinstance(error, kind)), "")
     if told:
         return told
-    if isinstance(error, UnfitSubject) and "max_length" not in error.data and "blank" in error.message:
+    if _is_blank_subject(error):
         return "The subject is empty."
+    if isinstance(error, (RecipientNotFound, UnknownAgent)):
+        return _as_pages_call_it(error)
     name, separator, rest = error.message.partition(" ")
     if separator and name in _FIELDS and name == error.data.get("parameter"):
         return f"{_FIELDS[name]} {rest}"
@@ -169,12 +188,27 @@ def _fact(error: AgentMailError) -> str:
     return kept or "That cannot be done from here."
 
 
+def _is_blank_subject(error: AgentMailError) -> bool:
+    return isinstance(error, UnfitSubject) and "max_length" not in error.data and "blank" in error.message
+
+
+def _as_pages_call_it(error: AgentMailError) -> str:
+    """The fact with the project's name in the place of its directory, which no page shows."""
+    key = error.data.get("project")
+    if not isinstance(key, str) or not is_path(key):
+        return error.message
+    name = key.rstrip("/").rpartition("/")[2] or key
+    return error.message.replace(f"{key} has no agent", f"{name} has no agent").replace(f" in {key}.", f" in {name}.")
+
+
 def _next_step(error: AgentMailError) -> str:
     wait_s = error.data.get("retry_after_s")
     if isinstance(wait_s, (int, float)):
         holder = error.data.get("holder")
         wait = f"{f'Write to {holder}, or try' if holder else 'Try'} again in {in_time(wait_s)}."
         return in_sentences(_without(_WAIT, _without(_HINT_OF_TOOLS, error.hint)), wait)
+    if _is_blank_subject(error):
+        return "Write a subject."
     if isinstance(error, UnfitSubject) and "max_length" not in error.data:
         return "Write one of signs that can be seen."
     near = error.data.get("nearest") or error.data.get("did_you_mean")

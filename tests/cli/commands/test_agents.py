@@ -133,3 +133,7 @@ def test_a_window_that_nobody_has_is_refused(either: Shell, command: tuple[str, 
     done = either.am("agents", *command)
 
     assert (done.code, done.err.startswith("Error (NOT_FOUND)")) == (1, True)
+
+
+def test_a_project_is_called_by_its_name(either: Shell) -> None:
+    assert "BlueLake" in either.am("agents", "list", "--project", "shop").out

@@ -31,3 +31,10 @@ def test_strict_says_so_and_has_no_bodies(at_stopped: Shell, tmp_path: Path) -> 
 
     assert ["preset", "strict"] in at_stopped.am("share", "verify", str(out)).lines()
     assert "I have the lexer" not in "".join(path.read_text() for path in out.rglob("*.html"))
+
+
+def test_a_project_is_called_by_its_name(at_stopped: Shell, tmp_path: Path) -> None:
+    done = at_stopped.am("share", "export", str(tmp_path / "out"), "-p", "shop")
+
+    assert done.code == 0, done.err
+    assert (tmp_path / "out" / "shop").is_dir()

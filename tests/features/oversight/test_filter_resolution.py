@@ -6,12 +6,12 @@ import pytest
 
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.oversight.filter_resolution import (
-    AmbiguousProject,
     agents_named,
     meant_project,
     numbered_project,
     unknown_agents,
 )
+from mcp_agent_mail.features.projects.lookup import AmbiguousProject
 from tests.seeded_store import SeededStore, add_project
 
 

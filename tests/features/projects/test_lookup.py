@@ -9,9 +9,13 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
+from mcp_agent_mail.core.roles import Role
+from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.project_identity import derived_uid, slug_alias, uid_tie
 from mcp_agent_mail.domain.projects import AliasKind, Project, UnknownProject
 from mcp_agent_mail.features.projects.lookup import (
+    AmbiguousProject,
+    called_by_people,
     is_looked_at,
     looking_at_disk,
     require_project,
@@ -238,3 +242,57 @@ async def test_of_a_folder_within_several_projects_the_innermost_alone_is_told(t
             await harness.call("list_agents", project_key="/code/app/src/lexer")
 
     assert refused.value.data["nearest"] == ["/code/app"]
+
+
+async def called(seeded: SeededStore, key: str) -> Project:
+    with called_by_people():
+        return await found(seeded, key)
+
+
+async def test_what_people_type_may_be_the_name_that_one_project_alone_has(seeded: SeededStore) -> None:
+    assert await called(seeded, " APP ") == seeded.app
+    with pytest.raises(UnknownProject):
+        await found(seeded, "app")
+
+    await seeded.store.write(lambda tx: add_project(tx, "/elsewhere/app"))
+    with pytest.raises(AmbiguousProject) as several:
+        await called(seeded, "app")
+
+    assert str(several.value) == "2 projects are called app."
+    assert several.value.hint == "Write which: elsewhere-app or code-app."
+
+
+@pytest.mark.parametrize("key", ["code-lib", "old-name"])
+async def test_a_name_stands_behind_every_key_of_another_project(seeded: SeededStore, key: str) -> None:
+    lib = seeded.lib
+    await seeded.store.write(lambda tx: tx.aliases.add(lib.id, slug_alias("old-name"), AliasKind.FORMER, tx.now))
+    await seeded.store.write(lambda tx: add_project(tx, f"/named/{key}"))
+
+    assert await called(seeded, key) == lib
+
+
+@pytest.mark.parametrize(
+    ("by", "is_taken"),
+    [
+        (Credentials(via="rpc", role=Role.OPERATOR), True),
+        (Credentials(via="local"), True),
+        (Credentials(via="rpc", role=Role.WRITER), False),
+        (Credentials(via="mcp", role=Role.OPERATOR), False),
+        (Credentials(via="mcp"), False),
+    ],
+)
+async def test_calls_of_people_name_a_project_as_they_see_it_and_agents_by_its_directory(
+    by: Credentials, is_taken: bool, tmp_path: Path
+) -> None:
+    async def outcome(call: Any) -> bool:
+        try:
+            await call
+        except UnknownProject:
+            return False
+        return True
+
+    async with open_identity(tmp_path) as harness:
+        await harness.call("ensure_project", human_key="/code/some-app")
+
+        assert await outcome(harness.call("list_agents", by=by, project_key="some-app")) is is_taken
+        assert await outcome(harness.read("resource://agents/some-app", by=by)) is is_taken

@@ -116,3 +116,11 @@ async def test_how_much_the_person_has_not_read_is_the_operators_to_know(tmp_pat
         assert unread in await swarm.text(blue)
         person = await swarm.sign_in()
         assert unread in await person.page(human)
+
+
+async def test_a_project_is_called_as_every_page_calls_it(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        answer = await swarm.app.client.get("/mail/shop")
+
+        assert answer.headers["location"] == f"/mail?q=project%3A{swarm.shop}"
+        assert f"/mail/{swarm.shop}/agents/BlueLake" in await swarm.text("/mail/shop/agents")

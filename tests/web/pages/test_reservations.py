@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -88,6 +89,24 @@ async def test_a_release_of_what_is_not_left_is_refused_on_the_page_with_what_sp
         assert "its holder called lately" in pressed.text
         assert 'value="I need &lt;it&gt;"' in pressed.text
         assert ">live</span>" in await person.page(own)
+
+
+async def test_whoever_may_release_can_ask_the_holder_first(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        number = await swarm.hold("BlueLake", "src/cart/**")
+        person = await swarm.sign_in()
+        own = f"/mail/{swarm.shop}/file_reservations/{number}"
+        ask = f"/mail/{swarm.shop}/overseer/compose?to=BlueLake&subject=src%2Fcart%2F%2A%2A"
+
+        page = html.unescape(await person.page(own))
+        refused = html.unescape((await person.press(own, f"{own}/release", {})).text)
+        form = await person.page(ask)
+
+        assert "It does not look abandoned." in page
+        assert f'<a href="{ask}">Ask BlueLake first</a>' in page
+        assert f'<a href="{ask}">Write to BlueLake</a>' in refused.partition("<dl")[0]
+        assert re.search(r'name="to"[^>]* value="BlueLake"', form)
+        assert re.search(r'name="subject"[^>]* value="src/cart/\*\*"', form)
 
 
 async def test_what_was_left_is_released_and_its_holder_told_with_the_note(tmp_path: Path) -> None:
@@ -219,3 +238,17 @@ async def test_a_number_that_is_none_of_the_projects_is_not_found(tmp_path: Path
 
         await swarm.text(f"/mail/{swarm.shop}/file_reservations/{number}", 404)
         await swarm.text(f"/mail/{swarm.bills}/file_reservations/1", 404)
+
+
+async def test_how_long_one_lasts_yet_is_the_same_on_every_page(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        number = await swarm.hold("BlueLake", "src/cart/**", ttl_seconds=109 * 60)
+        own = f"/mail/{swarm.shop}"
+
+        for path in (
+            f"{own}/file_reservations",
+            f"{own}/file_reservations/{number}",
+            f"{own}/agents/BlueLake",
+            "/mail/now",
+        ):
+            assert ">1h 49m<" in (await swarm.text(path)).replace("in 1h", "1h"), path

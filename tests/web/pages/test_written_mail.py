@@ -366,3 +366,29 @@ async def test_where_one_writes_is_where_the_newest_mail_is_from_unless_the_page
         await person.write(sender, "Human", project=project)
         assert f'href="/mail/{slug}/overseer/compose" data-compose' in (await person.get("/mail")).text
     assert f'href="/mail/{shop}/overseer/compose" data-compose' in (await person.get(f"/mail/{shop}/agents")).text
+
+
+async def test_a_name_elsewhere_is_written_with_the_project_as_pages_call_it(person: Person) -> None:
+    form = await compose(person)
+    fields = form.filled(to="TealRiver@bills", subject="Hello", body_md="There.", act="send")
+
+    answer = await person.send(form.action, fields)
+
+    assert answer.status_code == 303, answer.text
+    assert [mail["subject"] for mail in await person.inbox("TealRiver", BILLS)] == ["Hello"]
+
+
+async def test_what_is_asked_about_is_sent_by_a_button_that_promises_no_number_and_can_be_left(person: Person) -> None:
+    form = await compose(person)
+
+    asked = await person.send(form.action, form.filled(broadcast="on", subject="A", body_md="b", act="send"))
+
+    buttons = asked.text.partition("This goes to 2 agents. Send it?")[2].partition("</section>")[0]
+    assert ">Send</button>" in buttons
+    assert 'href="/mail">Cancel</a>' in buttons
+
+
+async def test_who_chooses_another_project_is_told_where_the_text_stays(person: Person) -> None:
+    page = await person.get((await compose(person)).action)
+
+    assert "What you write here stays with shop." in page.text

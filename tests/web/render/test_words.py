@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.web.render.words import HUES, age, clock, counted, hue_of, initials_of, moment, size
+from mcp_agent_mail.web.render.words import HUES, age, clock, counted, hue_of, initials_of, left, moment, size
 
 NOW = Micros(1_800_000_000 * SECOND)
 
@@ -48,6 +48,30 @@ def test_a_tile_has_two_letters_at_most(name: str, letters: str) -> None:
 )
 def test_how_long_ago_is_one_number(seconds: int, words: str) -> None:
     assert age(Micros(NOW - seconds * SECOND), NOW) == words
+
+
+MINUTE, HOUR, DAY = 60, 3_600, 86_400
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (-5, "under 1m"),
+        (MINUTE - 1, "under 1m"),
+        (MINUTE, "1m"),
+        (HOUR - 1, "1h"),
+        (80 * MINUTE, "1h 20m"),
+        (109 * MINUTE - 30, "1h 49m"),
+        (DAY - MINUTE, "23h 59m"),
+        (DAY + 5 * MINUTE, "1d"),
+        (7 * DAY - 1, "7d"),
+        (7 * DAY - HOUR, "6d 23h"),
+        (30 * DAY - 1, "30d"),
+        (400 * DAY, "400d"),
+    ],
+)
+def test_time_left_has_two_units_and_is_not_cut_down_the_second_it_was_given(seconds: int, words: str) -> None:
+    assert left(Micros(NOW + seconds * SECOND), NOW) == words
 
 
 def test_beyond_a_year_it_is_a_date() -> None:

@@ -25,7 +25,7 @@ from mcp_agent_mail.features.history.shapes import (
     show_past_inbox,
 )
 from mcp_agent_mail.features.messaging.visibility import find_mailbox
-from mcp_agent_mail.features.projects.lookup import looking_at_disk, require_project
+from mcp_agent_mail.features.projects.lookup import called_by_people, looking_at_disk, require_project
 from mcp_agent_mail.store.transaction import View, open_view
 
 # Plain JSON, as `--json` prints it.
@@ -66,7 +66,7 @@ def _view(context: CliContext) -> Iterator[View]:
     context.require_store(
         hint="am history reads the store's files: run it where the server's STORAGE_ROOT is (am config show)."
     )
-    with open_view(context.settings.database_path) as view, looking_at_disk():
+    with open_view(context.settings.database_path) as view, looking_at_disk(), called_by_people():
         yield view
 
 

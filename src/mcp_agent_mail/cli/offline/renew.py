@@ -12,7 +12,7 @@ from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import archive_path
 from mcp_agent_mail.features.archiving.renew import renew_archive
-from mcp_agent_mail.features.projects.lookup import looking_at_disk, require_project
+from mcp_agent_mail.features.projects.lookup import called_by_people, looking_at_disk, require_project
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.migrate import require_current
 
@@ -29,7 +29,7 @@ def renew_offline(settings: Settings, key: str, *, progress: Progress | None = N
 
 async def _renew(settings: Settings, key: str, progress: Progress | None) -> dict[str, Any]:
     async with Store(settings.database_path, echo=settings.database_echo) as store:
-        with looking_at_disk():
+        with looking_at_disk(), called_by_people():
             project = await store.read(lambda view: require_project(view, key))
         renewed = await renew_archive(store, archiver_settings(settings), project, progress=progress)
     # Everything pending was drained: what failed in other archives is not this one's trouble.

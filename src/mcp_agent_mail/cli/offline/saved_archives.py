@@ -21,7 +21,7 @@ from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import archive_path
-from mcp_agent_mail.features.projects.lookup import looking_at_disk, require_project
+from mcp_agent_mail.features.projects.lookup import called_by_people, looking_at_disk, require_project
 from mcp_agent_mail.features.recovery.export import export
 from mcp_agent_mail.features.recovery.found_archives import find_slug
 from mcp_agent_mail.features.recovery.save import (
@@ -151,7 +151,7 @@ def _slugs(context: CliContext, keys: Sequence[str], known: KnownStore | None) -
         return [find_slug(context.storage_root, key, absolute_key(key, "--project")) for key in keys]
     if not keys:
         return []
-    with closing(open_own(context.settings.database_path)) as connection, looking_at_disk():
+    with closing(open_own(context.settings.database_path)) as connection, looking_at_disk(), called_by_people():
         view = View(connection, system_clock)
         return [_slug(view, absolute_key(key, "--project")) for key in keys]
 

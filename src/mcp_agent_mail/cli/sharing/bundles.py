@@ -14,7 +14,7 @@ from mcp_agent_mail.cli.offline.store_lock import told_without_room
 from mcp_agent_mail.cli.project_option import absolute_key
 from mcp_agent_mail.core.plain_files import read_plain
 from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER
-from mcp_agent_mail.features.projects.lookup import looking_at_disk
+from mcp_agent_mail.features.projects.lookup import called_by_people, looking_at_disk
 from mcp_agent_mail.features.sharing.folder import export_bundle
 from mcp_agent_mail.features.sharing.manifest import SIGNATURE
 from mcp_agent_mail.features.sharing.results import SharedPreset
@@ -56,6 +56,7 @@ def export_here(
         told_without_room(context.settings, target),
         open_view(context.settings.database_path) as view,
         looking_at_disk(),
+        called_by_people(),
     ):
         service = SharingService(view, contents)
         mail = service.collect(request)

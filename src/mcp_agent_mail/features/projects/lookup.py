@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
 
-from mcp_agent_mail.core.errors import listed, suggest_call
+from mcp_agent_mail.core.errors import Conflict, listed, suggest_call
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.plain_files import real_path
 from mcp_agent_mail.domain.identity.names import did_you_mean, mistaken_for, nearest
@@ -19,6 +19,7 @@ _NOTHING: Mapping[str, ProjectId | None] = MappingProxyType({})
 _tied: ContextVar[Mapping[str, ProjectId | None]] = ContextVar("tied", default=_NOTHING)
 _is_told_briefly: ContextVar[bool] = ContextVar("is_told_briefly", default=False)
 _may_look: ContextVar[bool] = ContextVar("may_look", default=False)
+_may_shorten: ContextVar[bool] = ContextVar("may_shorten", default=False)
 
 _LOOKED_AT = 500
 """How many of the newest projects are looked at for "did you mean"."""
@@ -26,6 +27,14 @@ _PRESENT = 10
 """How many are named where none is near."""
 _CANDIDATES = 100
 """How many of these are compared by likeness: paths are long, 100 take up to 10 ms."""
+_CALLED = 1_000
+"""How many of the newest are looked at for one that is called so."""
+_SHOWN = 5
+"""Of those that are called the same."""
+
+
+class AmbiguousProject(Conflict):
+    """Several projects are called so."""
 
 
 def resolved_path(path: str) -> str:
@@ -96,6 +105,18 @@ def looking_at_disk() -> Iterator[None]:
         _may_look.reset(reset)
 
 
+@contextmanager
+def called_by_people() -> Iterator[None]:
+    """Inside, a project may be called as people see it, by the last part of its directory: for what people type.
+    Agents say which by its directory.
+    """
+    reset = _may_shorten.set(True)
+    try:
+        yield
+    finally:
+        _may_shorten.reset(reset)
+
+
 def find_project(view: View, key: str) -> Project | None:
     """The project of this path (any of its directories), slug (a former one too), uid, or plain slug while one project
     alone has it. Archived ones too.
@@ -105,11 +126,38 @@ def find_project(view: View, key: str) -> Project | None:
 
 
 def require_project(view: View, key: str) -> Project:
-    """As `find_project`; raises UnknownProject with those that are near."""
+    """As `find_project`, and within `called_by_people` as `require_called`; raises UnknownProject with those that are
+    near.
+    """
+    if _may_shorten.get():
+        return require_called(view, key)
     project = find_project(view, key)
     if project is None:
         raise _unknown(view, key.strip())
     return project
+
+
+def require_called(view: View, key: str) -> Project:
+    """As `find_project`; where that finds none, also by the name that people see, while one project alone has it.
+    Raises UnknownProject, AmbiguousProject.
+    """
+    found = find_project(view, key)
+    if found is not None:
+        return found
+    name = key.strip().casefold()
+    called = [one for one in view.projects.newest(_CALLED, include_archived=True) if one.name.casefold() == name]
+    if not called:
+        called = view.projects.find_by_plain_slug(name, limit=_SHOWN + 1)
+    if len(called) > 1:
+        slugs = [one.slug for one in called]
+        raise AmbiguousProject(
+            f"{len(slugs)} projects are called {key.strip():.100}.",
+            hint=f"Write which: {listed(slugs[:_SHOWN])}.",
+            data={"projects": slugs[:_SHOWN]},
+        )
+    if not called:
+        raise _unknown(view, key.strip())
+    return called[0]
 
 
 def require_writable(project: Project) -> Project:

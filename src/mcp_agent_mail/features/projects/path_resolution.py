@@ -8,15 +8,24 @@ stored, so that reads write nothing.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import nullcontext
 from functools import partial
 
 from mcp_agent_mail.core.arguments import ANY_WAY, CallWay
 from mcp_agent_mail.core.resources import ResourceSpec, ResourceTable
+from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.tools import Credentials, Json, ToolSpec, ToolTable
 from mcp_agent_mail.domain.project_identity import IdentityMode, identify
 from mcp_agent_mail.domain.projects import Project, UnknownProject
 from mcp_agent_mail.features.projects.identities import Identities
-from mcp_agent_mail.features.projects.lookup import find_known_path, find_tied, is_looked_at, tied_to, told_briefly
+from mcp_agent_mail.features.projects.lookup import (
+    called_by_people,
+    find_known_path,
+    find_tied,
+    is_looked_at,
+    tied_to,
+    told_briefly,
+)
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import View
 
@@ -65,7 +74,8 @@ class ResolvingToolTable(ToolTable):
     async def run(
         self, name: str, arguments: Mapping[str, Json], credentials: Credentials, way: CallWay = ANY_WAY
     ) -> Json:
-        return await self._resolver.run(partial(super().run, name, arguments, credentials, way))
+        with called_by_people() if _is_a_persons(credentials) else nullcontext():
+            return await self._resolver.run(partial(super().run, name, arguments, credentials, way))
 
 
 class ResolvingResourceTable(ResourceTable):
@@ -74,7 +84,14 @@ class ResolvingResourceTable(ResourceTable):
         self._resolver = resolver
 
     async def read(self, uri: str, credentials: Credentials) -> Json:
-        return await self._resolver.run(partial(super().read, uri, credentials))
+        with called_by_people() if _is_a_persons(credentials) else nullcontext():
+            return await self._resolver.run(partial(super().read, uri, credentials))
+
+
+def _is_a_persons(credentials: Credentials) -> bool:
+    """Whether it is the operator's, and no agent's: typed by a person, by `am` or on a page."""
+    is_operators = credentials.via == "local" or credentials.role is Role.OPERATOR
+    return credentials.via != "mcp" and is_operators and credentials.agent_token is None
 
 
 class ResolvingTables:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import read_number
 from mcp_agent_mail.domain.projects import Project, UnknownProject
-from mcp_agent_mail.features.oversight.filter_resolution import AmbiguousProject
 from mcp_agent_mail.features.oversight.mail_search import FoundHits
 from mcp_agent_mail.features.oversight.needs import NeedsPlace
 from mcp_agent_mail.features.oversight.service import MailPageRequest
+from mcp_agent_mail.features.projects.lookup import AmbiguousProject
 from mcp_agent_mail.web.addresses import HOME, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.filters import OperatorsFilter, UnfitFilter, WrittenFilter, read_filter

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import read_number
 from mcp_agent_mail.domain.projects import Project, UnknownProject
-from mcp_agent_mail.features.oversight.filter_resolution import AmbiguousProject
 from mcp_agent_mail.features.oversight.mail_search import FoundHits, HitsRequest
+from mcp_agent_mail.features.projects.lookup import AmbiguousProject
 from mcp_agent_mail.web.addresses import HOME, project_url, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.filters import OperatorsFilter, UnfitFilter, WrittenFilter, read_filter

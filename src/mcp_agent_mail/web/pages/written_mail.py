@@ -20,7 +20,7 @@ from mcp_agent_mail.web.addresses import compose_url, message_url, own_path, rep
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.actor import require_human
 from mcp_agent_mail.web.pages.message import message_number
-from mcp_agent_mail.web.refusals import field_of, for_people, status_of
+from mcp_agent_mail.web.refusals import field_of, for_writers, status_of
 from mcp_agent_mail.web.request import PageAnswer, redirect
 from mcp_agent_mail.web.views.mail_form import Answered, MailFields, MailForm, Reached, read_fields
 from mcp_agent_mail.web.views.message import FOLDED_CHARACTERS
@@ -69,7 +69,7 @@ class _LetterPage:
             groups=await page.services.pages.groups.offered(page.caller, project, thread_id),
             answered=self.answered,
             reached=reached,
-            refused=None if refused is None else for_people(refused),
+            refused=None if refused is None else for_writers(refused),
             faulty="" if refused is None else field_of(refused),
             has_preview=has_preview,
             is_kept=is_kept,
@@ -110,11 +110,11 @@ class _LetterPage:
 
 
 async def compose_page(page: PageContext) -> PageAnswer:
-    """The empty form. `to` and `thread` of the query stand in it already."""
+    """The empty form. `to`, `subject` and `thread` of the query stand in it already."""
     letter = await _letter(page)
-    to, thread_id = page.request.asked("to"), page.request.asked("thread")
-    draft = with_query(letter.action, {"to": to, "thread": thread_id})
-    return await letter.shown(_fresh(draft, to=to, thread_id=thread_id), is_kept=False)
+    to, subject, thread_id = (page.request.asked(name) for name in ("to", "subject", "thread"))
+    draft = with_query(letter.action, {"to": to, "subject": subject, "thread": thread_id})
+    return await letter.shown(_fresh(draft, to=to, subject=subject, thread_id=thread_id), is_kept=False)
 
 
 async def compose(page: PageContext) -> PageAnswer:
@@ -175,11 +175,17 @@ async def reply(page: PageContext) -> PageAnswer:
 
 
 def _fresh(
-    draft: str, *, to: str = "", thread_id: str = "", importance: str = "normal", acknowledge: bool = False
+    draft: str,
+    *,
+    to: str = "",
+    subject: str = "",
+    thread_id: str = "",
+    importance: str = "normal",
+    acknowledge: bool = False,
 ) -> MailFields:
     return MailFields(
         to=to,
-        subject="",
+        subject=subject,
         body_md="",
         thread_id=thread_id,
         importance=importance,

@@ -57,6 +57,7 @@ def environment() -> Environment:
         as_written=_as_written,
         iso=iso,
         age=words.age,
+        left=words.left,
         moment=words.moment,
         clock=words.clock,
         size=words.size,

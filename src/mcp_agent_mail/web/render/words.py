@@ -7,6 +7,7 @@ import hashlib
 from mcp_agent_mail.core.clock import SECOND, Micros, iso
 
 _STEPS = ((86_400, "d"), (3_600, "h"), (60, "m"))
+_MINUTE = 60 * SECOND
 _KIB = 1_024
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -51,6 +52,20 @@ def age(since: Micros, now: Micros) -> str:
         if seconds >= size:
             return f"{seconds // size}{unit}"
     return "now"
+
+
+def left(until: Micros, now: Micros) -> str:
+    """How long there is yet, in two units at most: `4m`, `1h 49m`, `6d 23h`. A minute that has begun counts: what was
+    given for 30 days has 30 days left.
+    """
+    if until - now < _MINUTE:
+        return "under 1m"
+    minutes = -(-(until - now) // _MINUTE)
+    days, minutes = divmod(minutes, 24 * 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = ((days, "d"), (hours, "h"), (minutes, "m"))
+    first = next(place for place, (number, _) in enumerate(parts) if number)
+    return " ".join(f"{number}{unit}" for number, unit in parts[first : first + 2] if number)
 
 
 def moment(at: Micros) -> str:

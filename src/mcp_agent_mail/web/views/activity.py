@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.features.oversight.activity import SeenActivity
 
 
@@ -28,8 +28,6 @@ class WorkerRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservedRow:
-    """`left` is how long it lasts yet, as people read it."""
-
     holder: str
     project: str
     project_name: str
@@ -38,7 +36,6 @@ class ReservedRow:
     reason: str
     created_ts: Micros
     expires_ts: Micros
-    left: str
 
 
 def worker_rows(seen: SeenActivity) -> Sequence[WorkerRow]:
@@ -73,18 +70,6 @@ def reserved_rows(seen: SeenActivity) -> Sequence[ReservedRow]:
             reason=one.lease.reason,
             created_ts=one.lease.created_ts,
             expires_ts=one.lease.expires_ts,
-            left=_left(one.lease.expires_ts, seen.now),
         )
         for one in seen.leases
     ]
-
-
-def _left(until: Micros, now: Micros) -> str:
-    """`4m`, `1h 20m`, `2d`."""
-    minutes = max(0, until - now) // (60 * SECOND)
-    if minutes < 1:
-        return "under 1m"
-    hours, minutes = divmod(minutes, 60)
-    if hours >= 48:
-        return f"{hours // 24}d"
-    return f"{hours}h {minutes}m" if hours else f"{minutes}m"
