@@ -38,10 +38,10 @@ async def test_approving_delivers_the_mail_that_was_held(tmp_path: Path, answer:
 
         pressed = await person.press(path, path, fields_of(swarm, answer))
 
-        assert (pressed.status_code, pressed.headers["location"]) == (303, f"{path}?did=approved&mail=1")
+        assert (pressed.status_code, pressed.headers["location"]) == (303, f"{path}?did=approved&mail=1&link=1")
         assert "Which currency?" in await swarm.inbox_of("CopperOak")
         after = await person.page(pressed.headers["location"])
-        assert "Approved. 1 held message was delivered." in after
+        assert "Approved: GreenHill · shop may write to CopperOak. 1 held message was delivered.</p>" in after
         assert "Nobody waits for an answer." in after
         (link,) = await swarm.app.call("list_contacts", project_key=BILLS, agent_name="CopperOak")
         assert link["status"] == "approved"
@@ -58,7 +58,7 @@ async def test_never_returns_the_mail_and_refuses_more(tmp_path: Path) -> None:
 
         pressed = await person.press(path, path, fields_of(swarm, "deny"))
 
-        assert pressed.headers["location"] == f"{path}?did=denied&mail=1"
+        assert pressed.headers["location"] == f"{path}?did=denied&mail=1&link=1"
         page = await person.page(pressed.headers["location"])
         assert "1 held message was returned to the sender." in page
         assert ">denied</span>" in page
@@ -143,7 +143,7 @@ async def test_an_answer_goes_back_to_a_page_of_ours_alone(tmp_path: Path) -> No
         ours = await person.press(path, path, {**fields_of(swarm, "deny"), "back": "/mail?box=log"})
         theirs = await person.press(path, path, {**fields_of(swarm, "approve"), "back": "//evil.example/mail"})
 
-        assert ours.headers["location"] == "/mail?box=log&did=denied&mail=1"
+        assert ours.headers["location"] == "/mail?box=log&did=denied&mail=1&link=1"
         assert theirs.headers["location"].startswith(path)
 
 
@@ -195,9 +195,9 @@ async def test_each_card_can_be_moved_to_and_opened(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        ("approve", "Approved. 1 held message was delivered."),
-        ("approve-for-a-year", "Approved. 1 held message was delivered."),
-        ("deny", "Denied. 1 held message was returned to the sender."),
+        ("approve", "Approved: GreenHill · shop may write to CopperOak. 1 held message was delivered."),
+        ("approve-for-a-year", "Approved: GreenHill · shop may write to CopperOak. 1 held message was delivered."),
+        ("deny", "Denied: GreenHill · shop may not write to CopperOak. 1 held message was returned to the sender."),
     ],
 )
 async def test_held_mail_is_decided_on_its_own_page(tmp_path: Path, answer: str, told: str) -> None:
@@ -252,9 +252,11 @@ async def test_a_request_is_answered_from_what_needs_a_person(tmp_path: Path, an
         for name, value in {**fields_of(swarm, answer), "back": needs}.items():
             assert f'name="{name}" value="{value}"' in shown
         did = "approved" if answer == "approve" else "denied"
-        assert (pressed.status_code, pressed.headers["location"]) == (303, f"{needs}&did={did}&mail=1")
+        assert (pressed.status_code, pressed.headers["location"]) == (303, f"{needs}&did={did}&mail=1&link=1")
         after = await person.page(pressed.headers["location"])
-        assert f"{did.capitalize()}. 1 held message was" in after
+        may = "may" if answer == "approve" else "may not"
+        assert f"{did.capitalize()}: GreenHill · shop {may} write to CopperOak. 1 held message was" in after
+        assert f'Change it in <a href="{path}">Contacts of bills</a>.' in after
         assert "asks to write to" not in after
         assert ("Which currency?" in await swarm.inbox_of("CopperOak")) == (answer == "approve")
 
@@ -337,4 +339,22 @@ async def test_an_answer_after_the_mail_was_withdrawn_says_that_none_was_deliver
         fields = {"csrf": token, **fields_of(swarm, "approve")}
         pressed = await person.client.post(path, data=fields, headers={"origin": ORIGIN})
 
-        assert "Approved. No held mail was delivered: none waited." in await person.page(pressed.headers["location"])
+        assert (
+            "Approved: GreenHill · shop may write to CopperOak. No held mail was delivered: none waited."
+            in await person.page(pressed.headers["location"])
+        )
+
+
+async def test_a_notice_names_nobody_to_who_may_not_know_it_nor_by_a_link_that_was_not_answered_so(
+    tmp_path: Path,
+) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        asked = "/mail?box=needs&did=denied&mail=1&link=1"
+
+        anybody = await swarm.text(asked)
+        person = await swarm.sign_in()
+
+        for page in (anybody, await person.page(asked), await person.page(asked.replace("link=1", "link=99"))):
+            assert "Denied. 1 held message was returned to the sender.</p>" in page
+        assert "GreenHill" not in anybody

@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.web.views.contacts import ContactView, contact_graph, link_kinds, told_answer
+from mcp_agent_mail.core.ids import AgentId, ContactId, ProjectId
+from mcp_agent_mail.domain.contacts import Contact, LinkStatus, Party
+from mcp_agent_mail.web.views.contacts import AnswerNotice, ContactView, answer_notice, contact_graph, link_kinds
 
 
 def link(source: str, target: str, relation: str, standing: str, *, project: str = "app") -> ContactView:
@@ -18,6 +20,30 @@ def link(source: str, target: str, relation: str, standing: str, *, project: str
         standing=standing,
         seen=relation,
         reason="",
+        updated_ts=Micros(0),
+        expires_ts=None,
+    )
+
+
+def stored(status: LinkStatus) -> Contact:
+    """GreenHill of the shop may, or may not, write to CopperOak of the bills."""
+    ends = [
+        Party(
+            agent_id=AgentId(number),
+            name=name,
+            project_id=ProjectId(number),
+            project_slug=f"code-{place}-{number}",
+            project_key=f"/code/{place}",
+        )
+        for number, name, place in ((1, "GreenHill", "shop"), (2, "CopperOak", "bills"))
+    ]
+    return Contact(
+        id=ContactId(7),
+        source=ends[0],
+        target=ends[1],
+        status=status,
+        reason="",
+        created_ts=Micros(0),
         updated_ts=Micros(0),
         expires_ts=None,
     )
@@ -55,9 +81,30 @@ def test_the_legend_has_what_there_is() -> None:
         ("approved", "1", "Approved. 1 held message was delivered."),
         ("denied", "2", "Denied. 2 held messages were returned to the sender."),
         ("denied", "<b>", "Denied."),
-        ("<b>", "1", ""),
-        ("", "", ""),
     ],
 )
 def test_what_an_answer_did_is_said_from_a_known_word_and_a_number_alone(did: str, mail: str, told: str) -> None:
-    assert told_answer(did, mail) == told
+    assert answer_notice(did, mail, None) == AnswerNotice(told=told)
+
+
+@pytest.mark.parametrize("did", ["<b>", ""])
+def test_nothing_is_said_without_a_known_word(did: str) -> None:
+    assert answer_notice(did, "1", stored(LinkStatus.APPROVED)) is None
+
+
+@pytest.mark.parametrize(
+    ("did", "status", "told"),
+    [
+        ("approved", LinkStatus.APPROVED, "Approved: GreenHill · shop may write to CopperOak."),
+        ("denied", LinkStatus.BLOCKED, "Denied: GreenHill · shop may not write to CopperOak."),
+    ],
+)
+def test_both_are_named_and_where_it_can_be_taken_back(did: str, status: LinkStatus, told: str) -> None:
+    notice = answer_notice(did, "", stored(status))
+
+    assert notice == AnswerNotice(told=told, project="code-bills-2", place="bills")
+
+
+@pytest.mark.parametrize(("did", "status"), [("approved", LinkStatus.BLOCKED), ("denied", LinkStatus.PENDING)])
+def test_of_a_link_that_is_not_what_was_answered_nobody_is_named(did: str, status: LinkStatus) -> None:
+    assert answer_notice(did, "", stored(status)) == AnswerNotice(told=f"{did.capitalize()}.")
