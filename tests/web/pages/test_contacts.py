@@ -50,7 +50,7 @@ async def test_approving_delivers_the_mail_that_was_held(tmp_path: Path, answer:
         assert stands.expires_ts - stands.updated_ts == lasts_s * 1_000_000
 
 
-async def test_never_returns_the_mail_and_refuses_more(tmp_path: Path) -> None:
+async def test_denying_returns_the_mail_and_refuses_more(tmp_path: Path) -> None:
     async with open_swarm(tmp_path) as swarm:
         await swarm.ask()
         person = await swarm.sign_in()
@@ -62,6 +62,8 @@ async def test_never_returns_the_mail_and_refuses_more(tmp_path: Path) -> None:
         page = await person.page(pressed.headers["location"])
         assert "1 held message was returned to the sender." in page
         assert ">denied</span>" in page
+        until = page.partition('data-label="Until">')[2].partition("</td>")[0]
+        assert "CopperOak writes to GreenHill" in until
         assert "Which currency?" not in await swarm.inbox_of("CopperOak")
         refused = await swarm.app.client.post(
             "/rpc/send_message",
@@ -158,7 +160,9 @@ async def test_held_mail_is_among_what_needs_a_person(tmp_path: Path) -> None:
         assert '<summary>Which currency? <span class="about">' in page
         assert '<p class="excerpt">Euro or dollar?</p>' in page
         assert "Approving delivers the held message." in page
-        assert "Never returns it to GreenHill" in page
+        assert 'value="deny">Deny<span class="unseen"> mail from GreenHill to CopperOak</span></button>' in page
+        assert "Never" not in page
+        assert "Denying returns it to GreenHill" in page
         assert "waits for your approval" not in page
         assert "It wrote without being a contact, and its mail was held." in page
         assert re.search(r'Needs you</span><span class="count">1</span>', page)
@@ -175,7 +179,7 @@ async def test_a_request_without_mail_promises_none(tmp_path: Path) -> None:
 
         assert "the request alone" in page
         assert "with its mail" not in page
-        assert "Never stands until CopperOak writes to BlueLake" in page
+        assert "Denied stands until CopperOak writes to BlueLake" in page
         assert "returns" not in page
         assert "Overdue between agents" in page
 
@@ -213,7 +217,7 @@ async def test_held_mail_is_decided_on_its_own_page(tmp_path: Path, answer: str,
 
         for name, value in {**fields_of(swarm, answer), "back": own}.items():
             assert f'name="{name}" value="{value}"' in shown, name
-        assert "Never returns it to GreenHill" in shown
+        assert "Denying returns it to GreenHill" in shown
         after = await person.page(pressed.headers["location"])
         assert told in after
         assert "has to let" not in after
