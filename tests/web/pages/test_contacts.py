@@ -22,7 +22,7 @@ async def test_who_asks_is_shown_with_the_mail_that_waits(tmp_path: Path) -> Non
 
         page = await person.page(f"/mail/{swarm.bills}/contacts")
 
-        assert f"<strong>GreenHill@{swarm.shop}</strong> asks to write to <strong>CopperOak</strong>" in page
+        assert _asks(swarm) in page
         assert "1 message for the answer" in page
         assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 2
         assert "<script>alert" not in page
@@ -62,8 +62,9 @@ async def test_denying_returns_the_mail_and_refuses_more(tmp_path: Path) -> None
         page = await person.page(pressed.headers["location"])
         assert "1 held message was returned to the sender." in page
         assert ">denied</span>" in page
+        assert f'<span title="GreenHill@{swarm.shop}">GreenHill · shop</span>' in page
         until = page.partition('data-label="Until">')[2].partition("</td>")[0]
-        assert "CopperOak writes to GreenHill" in until
+        assert "CopperOak writes to GreenHill · shop<" in until
         assert "Which currency?" not in await swarm.inbox_of("CopperOak")
         refused = await swarm.app.client.post(
             "/rpc/send_message",
@@ -157,10 +158,12 @@ async def test_held_mail_is_among_what_needs_a_person(tmp_path: Path) -> None:
         page = await person.page("/mail?box=needs")
 
         assert page.count("asks to write to") == 1
+        assert _asks(swarm) in page
+        assert f'<span class="about" title="{swarm.bills}">bills</span>' in page
         assert '<summary>Which currency? <span class="about">' in page
         assert '<p class="excerpt">Euro or dollar?</p>' in page
         assert "Approving delivers the held message." in page
-        assert 'value="deny">Deny<span class="unseen"> mail from GreenHill to CopperOak</span></button>' in page
+        assert 'value="deny">Deny<span class="unseen"> mail from GreenHill · shop to CopperOak</span></button>' in page
         assert "Never" not in page
         assert "Denying returns it to GreenHill" in page
         assert "waits for your approval" not in page
@@ -240,6 +243,7 @@ async def test_links_are_drawn_with_what_they_are_and_each_agent_leads_to_its_pa
         assert f'<a class="node hue-green" href="/mail/{swarm.shop}/agents/GreenHill">' in asked
         assert "asks</li>" in asked
         assert "asks</li>" not in approved
+        assert ">GreenHill · shop</text>" in asked
         assert " style=" not in asked
 
 
@@ -325,6 +329,12 @@ async def test_a_request_that_is_made_again_meanwhile_is_answered(tmp_path: Path
         pressed = await person.press(path, path, fields_of(swarm, "approve") | {"seen": seen})
 
         assert pressed.status_code == 303
+
+
+def _asks(swarm: Swarm) -> str:
+    """As both pages say it."""
+    source = f'<strong title="GreenHill@{swarm.shop}">GreenHill · shop</strong>'
+    return f"{source} asks to write to <strong>CopperOak</strong></a>"
 
 
 def _seen_on(page: str) -> str:

@@ -11,9 +11,12 @@ from mcp_agent_mail.web.views.contacts import AnswerNotice, ContactView, answer_
 def link(source: str, target: str, relation: str, standing: str, *, project: str = "app") -> ContactView:
     return ContactView(
         source=source if project == "app" else f"{source}@{project}",
+        source_shown=source if project == "app" else f"{source} · the bills",
         source_name=source,
         source_project=project,
         target=target,
+        target_shown=target,
+        place="app",
         target_name=target,
         target_project="app",
         relation=relation,
@@ -61,9 +64,9 @@ def test_a_link_is_a_line_from_who_writes_with_its_standing() -> None:
 def test_agents_of_one_name_are_two_by_their_projects() -> None:
     graph = contact_graph([link("A", "A", "approved", "may write", project="bills")])
 
-    assert {(one.label, one.name, one.href) for one in graph.agents} == {
-        ("A@bills", "A", "/mail/bills/agents/A"),
-        ("A", "A", "/mail/app/agents/A"),
+    assert {(one.label, one.shown, one.name, one.href) for one in graph.agents} == {
+        ("A@bills", "A · the bills", "A", "/mail/bills/agents/A"),
+        ("A", "A", "A", "/mail/app/agents/A"),
     }
     assert len(graph.lines) == 1
 

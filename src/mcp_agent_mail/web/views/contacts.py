@@ -28,14 +28,18 @@ _HELD = "It wrote without being a contact, and its mail was held."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContactView:
-    """`source` and `target` as the project of the page calls them. The rest of each is what its answer is sent with:
+    """`source` and `target` as the project of the page writes to them; `…_shown` as people call them, and `place` the
+    project of the target, which two projects may be called. The rest of each is what its answer is sent with:
     `standing` is the link's, as a word; `seen` is what an answer is to, for whoever looks whether it is that still.
     """
 
     source: str
+    source_shown: str
     source_name: str
     source_project: str
     target: str
+    target_shown: str
+    place: str
     target_name: str
     target_project: str
     relation: str
@@ -52,9 +56,12 @@ def contact_view(contact: Contact, seen_from: ProjectId, now: Micros) -> Contact
     relation = contact.relation(now)
     return ContactView(
         source=shown_name(source.name, source.project_id, source.project_slug, seen_from),
+        source_shown=named_from(source, seen_from),
         source_name=source.name,
         source_project=source.project_slug,
         target=shown_name(target.name, target.project_id, target.project_slug, seen_from),
+        target_shown=named_from(target, seen_from),
+        place=project_name(target.project_key, target.project_slug),
         target_name=target.name,
         target_project=target.project_slug,
         relation=str(relation),
@@ -142,9 +149,12 @@ def contact_graph(links: Sequence[ContactView]) -> AgentGraph:
     """The links of a page as lines from who writes to whom it may write."""
     agents: dict[str, GraphAgent] = {}
     for one in links:
-        ends = ((one.source, one.source_name, one.source_project), (one.target, one.target_name, one.target_project))
-        for label, name, slug in ends:
-            agents[label] = GraphAgent(label=label, name=name, href=agent_url(slug, name))
+        ends = (
+            (one.source, one.source_shown, one.source_name, one.source_project),
+            (one.target, one.target_shown, one.target_name, one.target_project),
+        )
+        for label, shown, name, slug in ends:
+            agents[label] = GraphAgent(label=label, shown=shown, name=name, href=agent_url(slug, name))
     lines = [
         GraphLine(
             source=one.source,
