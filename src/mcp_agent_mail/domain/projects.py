@@ -37,7 +37,12 @@ class Project:
     @property
     def name(self) -> str:
         """As people call it: the last part of its directory."""
-        return self.human_key.rstrip("/").rpartition("/")[2] or self.slug
+        return project_name(self.human_key, self.slug)
+
+
+def project_name(human_key: str, slug: str) -> str:
+    """The last part of a project's directory."""
+    return human_key.rstrip("/").rpartition("/")[2] or slug
 
 
 ProjectPair = tuple[ProjectId, ProjectId]

@@ -69,7 +69,7 @@ async def test_a_request_that_has_ended_is_shown_while_mail_waits_for_its_answer
 
 async def test_links_are_those_from_and_to_the_project_whatever_they_are(seeded: SeededStore) -> None:
     first = await put(seeded, seeded.blue, seeded.fox, LinkStatus.BLOCKED)
-    await put(seeded, seeded.blue, seeded.red)
+    other = await put(seeded, seeded.blue, seeded.red)
     last = await put(seeded, seeded.fox, seeded.blue, LinkStatus.APPROVED)
 
     page = await links(seeded, limit=1)
@@ -78,6 +78,8 @@ async def test_links_are_those_from_and_to_the_project_whatever_they_are(seeded:
     assert page.next_before is not None
     rest = await links(seeded, before=page.next_before, limit=1)
     assert ([one.id for one in rest.links], rest.next_before) == ([first.id], None)
+    assert await seeded.store.read(lambda view: view.contact_pages.numbered(other.id)) == other
+    assert await seeded.store.read(lambda view: view.contact_pages.numbered(ContactId(last.id + 1))) is None
 
 
 async def test_a_page_looks_back_a_bounded_way_and_says_where_to_go_on(

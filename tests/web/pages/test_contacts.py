@@ -22,7 +22,7 @@ async def test_who_asks_is_shown_with_the_mail_that_waits(tmp_path: Path) -> Non
 
         page = await person.page(f"/mail/{swarm.bills}/contacts")
 
-        assert f"<strong>GreenHill@{swarm.shop}</strong> asks to write to <strong>CopperOak</strong>" in page
+        assert _asks(swarm) in page
         assert "1 message for the answer" in page
         assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 2
         assert "<script>alert" not in page
@@ -38,10 +38,10 @@ async def test_approving_delivers_the_mail_that_was_held(tmp_path: Path, answer:
 
         pressed = await person.press(path, path, fields_of(swarm, answer))
 
-        assert (pressed.status_code, pressed.headers["location"]) == (303, f"{path}?did=approved&mail=1")
+        assert (pressed.status_code, pressed.headers["location"]) == (303, f"{path}?did=approved&mail=1&link=1")
         assert "Which currency?" in await swarm.inbox_of("CopperOak")
         after = await person.page(pressed.headers["location"])
-        assert "Approved. 1 held message was delivered." in after
+        assert "Approved: GreenHill · shop may write to CopperOak. 1 held message was delivered.</p>" in after
         assert "Nobody waits for an answer." in after
         (link,) = await swarm.app.call("list_contacts", project_key=BILLS, agent_name="CopperOak")
         assert link["status"] == "approved"
@@ -50,7 +50,7 @@ async def test_approving_delivers_the_mail_that_was_held(tmp_path: Path, answer:
         assert stands.expires_ts - stands.updated_ts == lasts_s * 1_000_000
 
 
-async def test_never_returns_the_mail_and_refuses_more(tmp_path: Path) -> None:
+async def test_denying_returns_the_mail_and_refuses_more(tmp_path: Path) -> None:
     async with open_swarm(tmp_path) as swarm:
         await swarm.ask()
         person = await swarm.sign_in()
@@ -58,10 +58,13 @@ async def test_never_returns_the_mail_and_refuses_more(tmp_path: Path) -> None:
 
         pressed = await person.press(path, path, fields_of(swarm, "deny"))
 
-        assert pressed.headers["location"] == f"{path}?did=denied&mail=1"
+        assert pressed.headers["location"] == f"{path}?did=denied&mail=1&link=1"
         page = await person.page(pressed.headers["location"])
         assert "1 held message was returned to the sender." in page
         assert ">denied</span>" in page
+        assert f'<span title="GreenHill@{swarm.shop}">GreenHill · shop</span>' in page
+        until = page.partition('data-label="Until">')[2].partition("</td>")[0]
+        assert "CopperOak writes to GreenHill · shop<" in until
         assert "Which currency?" not in await swarm.inbox_of("CopperOak")
         refused = await swarm.app.client.post(
             "/rpc/send_message",
@@ -143,7 +146,7 @@ async def test_an_answer_goes_back_to_a_page_of_ours_alone(tmp_path: Path) -> No
         ours = await person.press(path, path, {**fields_of(swarm, "deny"), "back": "/mail?box=log"})
         theirs = await person.press(path, path, {**fields_of(swarm, "approve"), "back": "//evil.example/mail"})
 
-        assert ours.headers["location"] == "/mail?box=log&did=denied&mail=1"
+        assert ours.headers["location"] == "/mail?box=log&did=denied&mail=1&link=1"
         assert theirs.headers["location"].startswith(path)
 
 
@@ -155,10 +158,14 @@ async def test_held_mail_is_among_what_needs_a_person(tmp_path: Path) -> None:
         page = await person.page("/mail?box=needs")
 
         assert page.count("asks to write to") == 1
+        assert _asks(swarm) in page
+        assert f'<span class="about" title="{swarm.bills}">bills</span>' in page
         assert '<summary>Which currency? <span class="about">' in page
         assert '<p class="excerpt">Euro or dollar?</p>' in page
         assert "Approving delivers the held message." in page
-        assert "Never returns it to GreenHill" in page
+        assert 'value="deny">Deny<span class="unseen"> mail from GreenHill · shop to CopperOak</span></button>' in page
+        assert "Never" not in page
+        assert "Denying returns it to GreenHill" in page
         assert "waits for your approval" not in page
         assert "It wrote without being a contact, and its mail was held." in page
         assert re.search(r'Needs you</span><span class="count">1</span>', page)
@@ -175,7 +182,7 @@ async def test_a_request_without_mail_promises_none(tmp_path: Path) -> None:
 
         assert "the request alone" in page
         assert "with its mail" not in page
-        assert "Never stands until CopperOak writes to BlueLake" in page
+        assert "Denied stands until CopperOak writes to BlueLake" in page
         assert "returns" not in page
         assert "Overdue between agents" in page
 
@@ -195,9 +202,9 @@ async def test_each_card_can_be_moved_to_and_opened(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        ("approve", "Approved. 1 held message was delivered."),
-        ("approve-for-a-year", "Approved. 1 held message was delivered."),
-        ("deny", "Denied. 1 held message was returned to the sender."),
+        ("approve", "Approved: GreenHill · shop may write to CopperOak. 1 held message was delivered."),
+        ("approve-for-a-year", "Approved: GreenHill · shop may write to CopperOak. 1 held message was delivered."),
+        ("deny", "Denied: GreenHill · shop may not write to CopperOak. 1 held message was returned to the sender."),
     ],
 )
 async def test_held_mail_is_decided_on_its_own_page(tmp_path: Path, answer: str, told: str) -> None:
@@ -213,7 +220,7 @@ async def test_held_mail_is_decided_on_its_own_page(tmp_path: Path, answer: str,
 
         for name, value in {**fields_of(swarm, answer), "back": own}.items():
             assert f'name="{name}" value="{value}"' in shown, name
-        assert "Never returns it to GreenHill" in shown
+        assert "Denying returns it to GreenHill" in shown
         after = await person.page(pressed.headers["location"])
         assert told in after
         assert "has to let" not in after
@@ -236,6 +243,7 @@ async def test_links_are_drawn_with_what_they_are_and_each_agent_leads_to_its_pa
         assert f'<a class="node hue-green" href="/mail/{swarm.shop}/agents/GreenHill">' in asked
         assert "asks</li>" in asked
         assert "asks</li>" not in approved
+        assert ">GreenHill · shop</text>" in asked
         assert " style=" not in asked
 
 
@@ -252,9 +260,11 @@ async def test_a_request_is_answered_from_what_needs_a_person(tmp_path: Path, an
         for name, value in {**fields_of(swarm, answer), "back": needs}.items():
             assert f'name="{name}" value="{value}"' in shown
         did = "approved" if answer == "approve" else "denied"
-        assert (pressed.status_code, pressed.headers["location"]) == (303, f"{needs}&did={did}&mail=1")
+        assert (pressed.status_code, pressed.headers["location"]) == (303, f"{needs}&did={did}&mail=1&link=1")
         after = await person.page(pressed.headers["location"])
-        assert f"{did.capitalize()}. 1 held message was" in after
+        may = "may" if answer == "approve" else "may not"
+        assert f"{did.capitalize()}: GreenHill · shop {may} write to CopperOak. 1 held message was" in after
+        assert f'Change it in <a href="{path}">Contacts of bills</a>.' in after
         assert "asks to write to" not in after
         assert ("Which currency?" in await swarm.inbox_of("CopperOak")) == (answer == "approve")
 
@@ -321,6 +331,12 @@ async def test_a_request_that_is_made_again_meanwhile_is_answered(tmp_path: Path
         assert pressed.status_code == 303
 
 
+def _asks(swarm: Swarm) -> str:
+    """As both pages say it."""
+    source = f'<strong title="GreenHill@{swarm.shop}">GreenHill · shop</strong>'
+    return f"{source} asks to write to <strong>CopperOak</strong></a>"
+
+
 def _seen_on(page: str) -> str:
     """What the first form of the page was shown of."""
     return page.partition('name="seen" value="')[2].partition('"')[0]
@@ -337,4 +353,22 @@ async def test_an_answer_after_the_mail_was_withdrawn_says_that_none_was_deliver
         fields = {"csrf": token, **fields_of(swarm, "approve")}
         pressed = await person.client.post(path, data=fields, headers={"origin": ORIGIN})
 
-        assert "Approved. No held mail was delivered: none waited." in await person.page(pressed.headers["location"])
+        assert (
+            "Approved: GreenHill · shop may write to CopperOak. No held mail was delivered: none waited."
+            in await person.page(pressed.headers["location"])
+        )
+
+
+async def test_a_notice_names_nobody_to_who_may_not_know_it_nor_by_a_link_that_was_not_answered_so(
+    tmp_path: Path,
+) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        asked = "/mail?box=needs&did=denied&mail=1&link=1"
+
+        anybody = await swarm.text(asked)
+        person = await swarm.sign_in()
+
+        for page in (anybody, await person.page(asked), await person.page(asked.replace("link=1", "link=99"))):
+            assert "Denied. 1 held message was returned to the sender.</p>" in page
+        assert "GreenHill" not in anybody

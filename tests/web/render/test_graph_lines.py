@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -79,6 +80,20 @@ def test_every_agent_is_within_the_picture(count: int) -> None:
     assert len(found) == count
     assert all(left <= x - r <= x + r <= left + width for x, _, r in found)
     assert all(top <= y - r <= y + r <= top + height for _, y, r in found)
+
+
+@pytest.mark.parametrize("count", range(1, 17))
+def test_every_upright_name_is_within_the_picture(count: int) -> None:
+    name = "OrangeFox · shop-api-long"
+    svg = drawn([replace(agent(f"{number}"), shown=name) for number in range(count)], [])
+    left, top, width, height = (int(one) for one in svg.get("viewBox", "").split(" "))
+
+    for one in svg.iter("text"):
+        if one.get("class") == "name":
+            x, y, long = float(one.get("x", "")), float(one.get("y", "")), len(one.text or "") * 6.8
+            begin = {"start": x, "middle": x - long / 2, "end": x - long}[one.get("text-anchor", "")]
+            assert left <= begin < begin + long <= left + width
+            assert top + 8 <= y <= top + height - 2
 
 
 @pytest.mark.parametrize("count", [2, 16, MOST_DRAWN])

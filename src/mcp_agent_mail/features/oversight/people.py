@@ -109,6 +109,11 @@ class PeopleService:
 
         return await self._store.read(look)
 
+    async def numbered_link(self, caller: Caller, contact_id: ContactId) -> Contact | None:
+        """The link of this number, whatever project it is of; for the operator."""
+        require_operator(caller)
+        return await self._store.read(lambda view: view.contact_pages.numbered(contact_id))
+
     async def live_leases(self, caller: Caller, limit: int) -> Sequence[tuple[Project, Lease]]:
         """Live file reservations of all projects that the caller may read the work of, the newest project first; of the
         MOST_PROJECTS_WITH_LEASES newest.

@@ -37,6 +37,7 @@ SELECT {CONTACT_COLUMNS} FROM recipients r
 CROSS JOIN contacts c ON c.source_id = r.sender_id AND c.target_id = r.agent_id {CONTACT_JOINS}
 WHERE r.message_id = :message AND {IS_HELD} ORDER BY r.position, r.agent_id LIMIT :limit
 """
+_NUMBERED = f"SELECT {CONTACT_COLUMNS} FROM contacts c {CONTACT_JOINS} WHERE c.id = ?"
 _LINKS = f"""
 SELECT {CONTACT_COLUMNS} FROM contacts c {CONTACT_JOINS}
 WHERE c.id < :before AND c.id >= :floor AND (s.project_id = :project OR t.project_id = :project)
@@ -77,6 +78,10 @@ class ContactPages:
         """Those whose answer decides over held copies of the message, in the order addressed."""
         values = {"message": message_id, "limit": limit}
         return [to_contact(row) for row in self._connection.execute(_REQUESTS_ABOUT, values)]
+
+    def numbered(self, contact_id: ContactId) -> Contact | None:
+        row = self._connection.execute(_NUMBERED, (contact_id,)).fetchone()
+        return None if row is None else to_contact(row)
 
     def links_of(self, project_id: ProjectId, *, before: ContactId, limit: int) -> ContactSlice:
         """The links from and to agents of the project, from below `before` on."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
+from mcp_agent_mail.core.ids import ContactId, read_number
+from mcp_agent_mail.domain.contacts import Contact
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.web.addresses import own_path, project_url, with_more, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.request import PageAnswer, redirect
 from mcp_agent_mail.web.views.contacts import (
+    AnswerNotice,
+    answer_notice,
     contact_graph,
     contact_view,
     link_kinds,
     seen_of,
-    told_answer,
     told_link,
 )
 
@@ -35,7 +38,7 @@ async def contacts(page: PageContext) -> PageAnswer:
     """The operator's: a link is nobody's business but of the two whom it joins."""
     services = page.services.pages
     project = await services.oversight.project(page.keys["project"])
-    model: dict[str, object] = {"here": project.slug, "is_shown": page.caller.is_operator, "did": did(page)}
+    model: dict[str, object] = {"here": project.slug, "is_shown": page.caller.is_operator, "did": await did(page)}
     if page.caller.is_operator:
         before = page_number(page.request.asked("before"))
         screened = await services.people.screened(page.caller, project)
@@ -53,9 +56,13 @@ async def contacts(page: PageContext) -> PageAnswer:
     return await page.shown("contacts.html", model, title="Contacts", section="contacts", project=project.slug)
 
 
-def did(page: PageContext) -> str:
-    """What the answer that led here has done."""
-    return told_answer(page.request.asked("did"), page.request.asked("mail"))
+async def did(page: PageContext) -> AnswerNotice | None:
+    """What the answer that led here has done; to the operator with the names of both."""
+    number = read_number(page.request.asked("link"))
+    link = None
+    if number is not None and page.caller.is_operator:
+        link = await page.services.pages.people.numbered_link(page.caller, ContactId(number))
+    return answer_notice(page.request.asked("did"), page.request.asked("mail"), link)
 
 
 async def answer(page: PageContext) -> PageAnswer:
@@ -68,8 +75,9 @@ async def answer(page: PageContext) -> PageAnswer:
     if word not in LASTS:
         raise UnknownAnswer(f"{word!r:.50} is no answer.", hint=f"Send one of {', '.join(LASTS)}.")
     lasts_s = LASTS[word]
+    source_project = await page.services.pages.oversight.project(request.field("from_project") or project.slug)
     async with page.services.pages.people.answering:
-        await _require_as_seen(page, project)
+        _require_as_seen(page, await _asked_link(page, project, source_project))
         answered = await page.host.run_tool(
             "respond_contact",
             {
@@ -81,23 +89,32 @@ async def answer(page: PageContext) -> PageAnswer:
                 **({} if lasts_s is None else {"ttl_seconds": lasts_s}),
             },
         )
+        link = await _asked_link(page, project, source_project)
     assert isinstance(answered, dict)
     moved = answered["returned" if lasts_s is None else "delivered"]
     assert isinstance(moved, list)
-    done = {"did": "denied" if lasts_s is None else "approved", "mail": len(moved)}
+    done = {
+        "did": "denied" if lasts_s is None else "approved",
+        "mail": len(moved),
+        "link": None if link is None else link.id,
+    }
     return redirect(with_more(own_path(request.field("back"), default=project_url(project.slug, "contacts")), done))
 
 
-async def _require_as_seen(page: PageContext, project: Project) -> None:
+async def _asked_link(page: PageContext, project: Project, source_project: Project) -> Contact | None:
+    """The link that the form is about, as it is now."""
+    source, target = page.request.field("from_agent"), page.request.field("to_agent")
+    return await page.services.pages.people.link(
+        page.caller, project, target, source_project=source_project, source=source
+    )
+
+
+def _require_as_seen(page: PageContext, link: Contact | None) -> None:
     """Raise AnsweredAlready unless the form answers what is so. One that says nothing of what it saw is believed."""
     request = page.request
     seen, source, target = request.field("seen"), request.field("from_agent"), request.field("to_agent")
     if not seen:
         return
-    source_project = await page.services.pages.oversight.project(request.field("from_project") or project.slug)
-    link = await page.services.pages.people.link(
-        page.caller, project, target, source_project=source_project, source=source
-    )
     if seen_of(link) != seen:
         raise AnsweredAlready(
             f"This was answered or changed after your page was shown: mail from {source:.100} to {target:.100} "

@@ -139,7 +139,8 @@ def _address(box: str, written: str, more: Mapping[str, str | int]) -> str:
 async def _needs(page: PageContext) -> PageAnswer:
     """`requests=…` and `overdue=…` are pages of one kind alone, behind what they name."""
     requests, overdue = page_number(page.request.asked("requests")), page_number(page.request.asked("overdue"))
-    model: dict[str, object] = {"needs": None, "did": did(page) or told_reminders(page.request.asked("reminded"))}
+    reminded = told_reminders(page.request.asked("reminded"))
+    model: dict[str, object] = {"needs": None, "did": await did(page), "reminded": reminded}
     if page.caller.is_operator:
         place = NeedsPlace(after_request=requests or 0, after_delivery=overdue or 0)
         found = await page.services.pages.oversight.needs(page.caller, place)

@@ -70,7 +70,7 @@ async def open_message(page: PageContext, project_key: str, written: str) -> Ope
         "here": project.slug,
         "person": person,
         "asked": asked,
-        "did": did(page),
+        "did": await did(page),
         "sent": page.request.asked("sent"),
         "before": beside.before,
         "after": beside.after,

@@ -13,11 +13,12 @@ _ROUNDS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphAgent:
-    """`label` is its own in a graph; `name` says its colour."""
+    """`label` is its own in a graph, `name` says its colour. Beside it stands `shown`, or else the label."""
 
     label: str
     name: str
     href: str
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,7 +74,7 @@ def graph_drawing(graph: AgentGraph, words: str) -> Markup:
         counts[line.source] += 1
         counts[line.target] += 1
     agents = Markup("").join(_agent(one, circle, places[one.label], counts[one.label]) for one in graph.agents)
-    left, top, width, height = _extent(circle, [(places[one.label], _short(one.label)) for one in graph.agents])
+    left, top, width, height = _extent(circle, [(places[one.label], _short(one)) for one in graph.agents])
     return Markup(
         '<svg class="graph" width="{width}" height="{height}" viewBox="{left} {top} {width} {height}" role="group" '
         'aria-label="{words}">{lines}{agents}</svg>'
@@ -83,7 +83,7 @@ def graph_drawing(graph: AgentGraph, words: str) -> Markup:
 
 def _extent(circle: _Circle, names: Sequence[tuple[float, str]]) -> tuple[int, int, int, int]:
     """Left, top, width and height of what agents and their names take."""
-    ends = [circle.point(angle, circle.radius + 2 * _TILE + _name_reach(circle, angle, name)) for angle, name in names]
+    ends = [end for angle, name in names for end in _name_ends(circle, angle, len(name) * _LETTER)]
     xs, ys = [one.x for one in ends] or [0.0], [one.y for one in ends] or [0.0]
     least = circle.radius + 2 * _TILE
     left, top = min(-least, *xs), min(-least, *ys)
@@ -91,18 +91,23 @@ def _extent(circle: _Circle, names: Sequence[tuple[float, str]]) -> tuple[int, i
     return math.floor(left), math.floor(top), math.ceil(width) + 1, math.ceil(height) + 1
 
 
-def _name_reach(circle: _Circle, angle: float, name: str) -> float:
-    """How far beyond its tile a name goes."""
-    whole = len(name) * _LETTER
-    return whole if circle.is_turned or _is_aside(angle) else 16
+def _name_ends(circle: _Circle, angle: float, length: float) -> tuple[_Point, _Point]:
+    """Two corners of what a name of this length takes: along its radius, beside its agent, or above or below it."""
+    begin = circle.point(angle, circle.radius + 2 * _TILE)
+    if circle.is_turned:
+        return begin, circle.point(angle, circle.radius + 2 * _TILE + length)
+    if _is_aside(angle):
+        return begin, _Point(x=begin.x + math.copysign(length, begin.x), y=begin.y)
+    beyond = circle.point(angle, circle.radius + 2 * _TILE + 16)
+    return _Point(x=beyond.x - length / 2, y=beyond.y), _Point(x=beyond.x + length / 2, y=beyond.y)
 
 
 def _is_aside(angle: float) -> bool:
     return abs(math.cos(angle)) >= _ASIDE
 
 
-def _short(label: str) -> str:
-    shown = visible(label)
+def _short(agent: GraphAgent) -> str:
+    shown = visible(agent.shown or agent.label)
     return shown if len(shown) <= MOST_LABEL_CHARACTERS else shown[: MOST_LABEL_CHARACTERS - 1] + "…"
 
 
@@ -135,7 +140,7 @@ def _name(agent: GraphAgent, circle: _Circle, angle: float) -> Markup:
     degrees = math.degrees(angle) + (0 if across >= 0 else 180)
     turn = Markup(' transform="rotate({:.1f} {:.1f} {:.1f})"').format(degrees, beyond.x, beyond.y)
     return Markup('<text class="name" x="{:.1f}" y="{:.1f}" dy="{}" text-anchor="{}"{}>{}</text>').format(
-        beyond.x, beyond.y, drop, anchor, turn if circle.is_turned else "", _short(agent.label)
+        beyond.x, beyond.y, drop, anchor, turn if circle.is_turned else "", _short(agent)
     )
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId, read_number
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.contacts import HELD_REASON, Contact, LinkStatus, Relation
+from mcp_agent_mail.domain.contacts import HELD_REASON, Contact, LinkStatus, Party, Relation
+from mcp_agent_mail.domain.projects import project_name
 from mcp_agent_mail.web.addresses import agent_url
 from mcp_agent_mail.web.render.circle_layout import AgentGraph, GraphAgent, GraphLine, agent_graph
 
@@ -27,14 +28,18 @@ _HELD = "It wrote without being a contact, and its mail was held."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContactView:
-    """`source` and `target` as the project of the page calls them. The rest of each is what its answer is sent with:
+    """`source` and `target` as the project of the page writes to them; `…_shown` as people call them, and `place` the
+    project of the target, which two projects may be called. The rest of each is what its answer is sent with:
     `standing` is the link's, as a word; `seen` is what an answer is to, for whoever looks whether it is that still.
     """
 
     source: str
+    source_shown: str
     source_name: str
     source_project: str
     target: str
+    target_shown: str
+    place: str
     target_name: str
     target_project: str
     relation: str
@@ -51,9 +56,12 @@ def contact_view(contact: Contact, seen_from: ProjectId, now: Micros) -> Contact
     relation = contact.relation(now)
     return ContactView(
         source=shown_name(source.name, source.project_id, source.project_slug, seen_from),
+        source_shown=named_from(source, seen_from),
         source_name=source.name,
         source_project=source.project_slug,
         target=shown_name(target.name, target.project_id, target.project_slug, seen_from),
+        target_shown=named_from(target, seen_from),
+        place=project_name(target.project_key, target.project_slug),
         target_name=target.name,
         target_project=target.project_slug,
         relation=str(relation),
@@ -65,15 +73,47 @@ def contact_view(contact: Contact, seen_from: ProjectId, now: Micros) -> Contact
     )
 
 
-_ANSWERED = {"approved": ("Approved", "delivered"), "denied": ("Denied", "returned to the sender")}
+_ANSWERED = {
+    "approved": ("Approved", "may", "delivered", LinkStatus.APPROVED),
+    "denied": ("Denied", "may not", "returned to the sender", LinkStatus.BLOCKED),
+}
 
 
-def told_answer(did: str, mail: str) -> str:
-    """What the answer that led to a page has done, from a known word and a number alone; empty without one."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerNotice:
+    """What an answer has done; `project` and `place` are slug and name of where it can be taken back, None and empty
+    where that is not known.
+    """
+
+    told: str
+    project: str | None = None
+    place: str = ""
+
+
+def answer_notice(did: str, mail: str, link: Contact | None) -> AnswerNotice | None:
+    """Of the answer that led to a page, by a known word and a number; None without such a word. Its agents are named
+    as the store has them, where their link is by now what the word says.
+    """
     words = _ANSWERED.get(did)
     if words is None:
-        return ""
-    answer, moved = words
+        return None
+    answer, may, moved, status = words
+    if link is None or link.status is not status:
+        return AnswerNotice(told=_told_moved(answer, moved, mail))
+    source, target = link.source, link.target
+    answer = f"{answer}: {named_from(source, target.project_id)} {may} write to {target.name}"
+    place = project_name(target.project_key, target.project_slug)
+    return AnswerNotice(told=_told_moved(answer, moved, mail), project=target.project_slug, place=place)
+
+
+def named_from(party: Party, seen_from: ProjectId) -> str:
+    """As people call an agent: with the name of its project where that is another one."""
+    if party.project_id == seen_from:
+        return party.name
+    return f"{party.name} · {project_name(party.project_key, party.project_slug)}"
+
+
+def _told_moved(answer: str, moved: str, mail: str) -> str:
     count = read_number(mail)
     if count is None:
         return f"{answer}."
@@ -109,9 +149,12 @@ def contact_graph(links: Sequence[ContactView]) -> AgentGraph:
     """The links of a page as lines from who writes to whom it may write."""
     agents: dict[str, GraphAgent] = {}
     for one in links:
-        ends = ((one.source, one.source_name, one.source_project), (one.target, one.target_name, one.target_project))
-        for label, name, slug in ends:
-            agents[label] = GraphAgent(label=label, name=name, href=agent_url(slug, name))
+        ends = (
+            (one.source, one.source_shown, one.source_name, one.source_project),
+            (one.target, one.target_shown, one.target_name, one.target_project),
+        )
+        for label, shown, name, slug in ends:
+            agents[label] = GraphAgent(label=label, shown=shown, name=name, href=agent_url(slug, name))
     lines = [
         GraphLine(
             source=one.source,
