@@ -239,3 +239,24 @@ async def test_a_look_that_fails_once_is_not_told(reader: Reader) -> None:
 
     assert failed.is_set()
     assert not await tab.page.evaluate("window.__wasLost ?? false")
+
+
+@pytest.mark.parametrize(
+    ("place", "shown"),
+    [
+        ("inbox/GreenHill", "After"),
+        ("outbox/BlueLake", "After"),
+        ("agents/BlueLake", "After"),
+        ("file_reservations", "src/after.py"),
+    ],
+)
+async def test_what_an_agent_has_sent_and_holds_follows(reader: Reader, place: str, shown: str) -> None:
+    slug = (await reader.pages.call("ensure_project", human_key=APP))["slug"]
+    tab = await reader.tab()
+    await tab.page.goto(f"{reader.pages.url}/mail/{slug}/{place}")
+    await asyncio.wait_for(reader.listens.wait(), 20)
+
+    await reader.send("After")
+    await reader.pages.call("file_reservation_paths", project_key=APP, agent_name="BlueLake", paths=["src/after.py"])
+
+    await tab.page.wait_for_selector(f"main :text-is('{shown}')", timeout=20_000)

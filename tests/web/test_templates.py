@@ -91,3 +91,19 @@ def test_every_class_that_is_styled_is_named_somewhere() -> None:
     }
     style = "/* .no */ @media (x) { .asking .row { a: url(b.png) } .tone-bad::before { content: '.c' } }"
     assert _unused_classes(style, "row tone-{{ one }}") == ["asking"]
+
+
+@pytest.mark.parametrize(
+    ("template", "regions"),
+    [
+        ("mailbox.html", {"mail", "onward"}),
+        ("agents.html", {"total", "agents"}),
+        ("agent.html", {"head", "counts", "leases", "sent", "commits"}),
+        ("projects.html", {"projects"}),
+        ("reservations.html", {"conflicts", "reservations", "waiting", "tree"}),
+    ],
+)
+def test_what_changes_on_a_page_follows(template: str, regions: set[str]) -> None:
+    found = re.findall(r'data-live="([^"]+)"', (_PACKAGE / "templates" / template).read_text("utf-8"))
+
+    assert sorted(found) == sorted(regions)

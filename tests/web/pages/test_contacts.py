@@ -224,6 +224,8 @@ async def test_held_mail_is_decided_on_its_own_page(tmp_path: Path, answer: str,
         after = await person.page(pressed.headers["location"])
         assert told in after
         assert "has to let" not in after
+        assert ("GreenHill has to send it again." in after) == (answer == "deny")
+        assert (f"mail from GreenHill to CopperOak@{swarm.bills} was denied" in after) == (answer == "deny")
         assert ("Which currency?" in await swarm.inbox_of("CopperOak")) == (answer != "deny")
 
 

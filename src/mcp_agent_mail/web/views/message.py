@@ -22,12 +22,15 @@ LADDER = (LadderStep.DELIVERED, LadderStep.HANDED_OVER, LadderStep.SHOWN, Ladder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyView:
-    """One recipient's copy: its status, and for each step of the ladder when it was reached, None where it was not."""
+    """One recipient's copy: its status, and for each step of the ladder when it was reached, None where it was not.
+    `refused_ts`: when it was returned since consent was denied.
+    """
 
     name: str
     kind: str
     status: str
     steps: Sequence[tuple[str, Micros | None]]
+    refused_ts: Micros | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +98,7 @@ def copy_views(status: MessageStatus, seen_from: ProjectId, standing: Standing =
             kind=str(copy.kind),
             status=words.get(copy.progress.status, copy.progress.status),
             steps=[(step.value, copy.progress.in_order.get(step)) for step in LADDER],
+            refused_ts=copy.progress.in_order.get(LadderStep.REFUSED),
         )
         for copy in status.copies
     ]
