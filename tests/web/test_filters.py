@@ -24,7 +24,11 @@ MAY = from_datetime(datetime(2026, 5, 1, tzinfo=UTC))
         ("project:/code/app thread:T-1", WrittenFilter(project="/code/app", thread_id="T-1")),
         ("needs:ack Importance:URGENT", WrittenFilter(needs_ack=True, importance=Importance.URGENT)),
         ("  plan   b ", WrittenFilter(words="plan b")),
-        ("from:A from:B", WrittenFilter(sender="B")),
+        ("from:A from:B", WrittenFilter(sender="B", counting=("from:B",))),
+        ("from:A from:A", WrittenFilter(sender="A")),
+        ("after:1w x since:7d", WrittenFilter(begin_ts=WEEK_AGO, words="x", counting=("since:7d",))),
+        ("cart -report", WrittenFilter(words="cart -report", minus="report")),
+        ('cart "-x" a-b --all - -1', WrittenFilter(words='cart "-x" a-b --all - -1', minus="1")),
         ("before:2026-05-01 x", WrittenFilter(end_ts=MAY, words="x")),
         ("after:7d", WrittenFilter(begin_ts=WEEK_AGO)),
         ("since:1w", WrittenFilter(begin_ts=WEEK_AGO)),
@@ -58,7 +62,30 @@ def test_what_nobody_can_filter_by_is_refused_with_what_can(text: str) -> None:
 
 
 def test_what_looks_like_a_filter_and_is_none_is_said_with_those_there_are() -> None:
-    note = read_filter("foo:bar x:y plan", NOW).note
+    (note,) = read_filter("foo:bar x:y plan", NOW).notes
 
     assert note.startswith("foo:, x: are no filters, and looked for as words. Filters are from:, to:, project:,")
-    assert read_filter("plan subject:x", NOW).note == ""
+    assert read_filter("plan subject:x", NOW).notes == []
+
+
+@pytest.mark.parametrize(
+    ("text", "notes"),
+    [
+        ("cart -report", ["- is no operator: write NOT report behind the words that you look for."]),
+        ('(cart -"a report")', ['- is no operator: write NOT "a report" behind the words that you look for.']),
+        ("x -From:A", ["- is no operator, and no filter excludes: -From:A is looked for as words."]),
+        ("x -subject:plan", []),
+        ("a-b --all -", []),
+        ("from:A from:A", []),
+        ("from:A x from:B from:A", ["Each filter counts once: of several the last does, from:A."]),
+        (
+            "importance:high is:unread importance:urgent after:1w since:2d",
+            [
+                "Each filter counts once: of several the last does, importance:urgent.",
+                "Each filter counts once: of several the last does, since:2d.",
+            ],
+        ),
+    ],
+)
+def test_what_does_not_count_as_it_is_written_is_said(text: str, notes: list[str]) -> None:
+    assert read_filter(text, NOW).notes == notes

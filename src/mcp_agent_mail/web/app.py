@@ -13,14 +13,15 @@ from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.features.projects.lookup import AmbiguousProject, called_by_people
 from mcp_agent_mail.web.addresses import API, HOME, SIGN_IN, own_path, with_query
 from mcp_agent_mail.web.context import PageContext, PagePlaces
-from mcp_agent_mail.web.forms import require_own_form, require_own_source
+from mcp_agent_mail.web.forms import is_of_own_source, require_own_form, require_own_source
 from mcp_agent_mail.web.headers import PAGE_HEADERS
 from mcp_agent_mail.web.meant_links import meant_links
 from mcp_agent_mail.web.pages.actor import require_human
 from mcp_agent_mail.web.refusals import for_people, in_time, retry_header, status_of
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, redirect
-from mcp_agent_mail.web.routes import FORM_BYTES, MOVED, ROUTES, PageRoute, find_route
+from mcp_agent_mail.web.routes import FORM_BYTES, MOVED, ROUTES, UNSENT_BYTES, PageRoute, find_route
 from mcp_agent_mail.web.shapes import json_answer
+from mcp_agent_mail.web.views.mail_form import UnsentLetter, unsent_letter
 
 _TITLES = {
     400: "That cannot be read",
@@ -79,6 +80,17 @@ class WebApp:
         _require_own_source(request, found[0])
         return found[0].form_bytes if request.role is Role.OPERATOR else min(found[0].form_bytes, FORM_BYTES)
 
+    def unsent_bound(self, request: PageRequest) -> int | None:
+        """How many bytes are read of a letter that comes without a session, to give its text back to who wrote it; None
+        for none, as of whatever another site sent.
+        """
+        is_unsent = request.method == "POST" and request.session is None and self._is_own_letter(request)
+        return UNSENT_BYTES if is_unsent else None
+
+    def _is_own_letter(self, request: PageRequest) -> bool:
+        found = find_route(request.path, self._routes)
+        return found is not None and found[0].is_letter and is_of_own_source(request)
+
     async def answer(self, request: PageRequest, host: PageHost, caller: Callable[[], Awaitable[Caller]]) -> PageAnswer:
         """Never raises but for cancellation."""
         try:
@@ -125,7 +137,7 @@ class WebApp:
             if route.is_open or status_of(refused) not in _IN_FRAME or request.path.startswith(f"{API}/"):
                 raise
             try:
-                return await _framed(context, refused)
+                return await _framed(context, refused, self._unsent(request))
             except Exception:  # noqa: BLE001  # what is around the page cannot be told: the refusal still is
                 raise refused from None
 
@@ -150,29 +162,32 @@ class WebApp:
         return replace(answer, headers=_with_defaults(answer.headers))
 
     async def _error_page(self, request: PageRequest, status: int, message: str, hint: str) -> PageAnswer:
-        model = _told(request, status, message, hint)
+        model = _told(request, status, message, hint, self._unsent(request))
         if request.path.startswith(f"{API}/"):
             return json_answer({"error": {"message": message, "hint": hint}}, status=status)
         return PageAnswer(status=status, body=await self._places.made("error.html", model))
+
+    def _unsent(self, request: PageRequest) -> UnsentLetter | None:
+        return unsent_letter(request) if request.method == "POST" and self._is_own_letter(request) else None
 
 
 _NOBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.STRICT)
 """Of pages that anybody may ask for: no rule is asked there."""
 
 
-async def _framed(page: PageContext, refused: AgentMailError) -> PageAnswer:
+async def _framed(page: PageContext, refused: AgentMailError, unsent: UnsentLetter | None) -> PageAnswer:
     """Within what is around every page, with the way back to the form that was sent, and to what was probably meant."""
     told, status = for_people(refused), status_of(refused)
     title = _WHICH if isinstance(refused, AmbiguousProject) else _TITLES[status]
-    model = _told(page.request, status, told.message, told.hint)
+    model = _told(page.request, status, told.message, told.hint, unsent)
     model |= {"title": title, "meant": await meant_links(page, refused)}
     return await page.shown("refused.html", model, title=title, status=status)
 
 
-def _told(request: PageRequest, status: int, message: str, hint: str) -> dict[str, object]:
+def _told(request: PageRequest, status: int, message: str, hint: str, unsent: UnsentLetter | None) -> dict[str, object]:
     sign_in = None
     if status in (401, 403) and request.session is None:
-        back = own_path(request.address) if request.method == "GET" else HOME
+        back = own_path(request.address) if request.method == "GET" else HOME if unsent is None else unsent.form
         sign_in = with_query(SIGN_IN, {"back": back})
     return {
         "title": _TITLES.get(status, "That did not work"),
@@ -182,12 +197,14 @@ def _told(request: PageRequest, status: int, message: str, hint: str) -> dict[st
         "sign_in": sign_in,
         "back": own_path(request.field("back"), default="") if request.session is not None else "",
         "home": HOME,
+        "unsent": unsent,
     }
 
 
 def _require_own_source(request: PageRequest, route: PageRoute) -> None:
     if request.session is None and not route.is_open:
-        raise SessionMissing("Changing anything needs a session.", hint="Sign in, and press the button again.")
+        hint = "Nothing was sent. Sign in first." if route.is_letter else "Sign in, and press the button again."
+        raise SessionMissing("Changing anything needs a session.", hint=hint)
     require_own_source(request)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from mcp_agent_mail.core.clock import SECOND, Micros, parse_time
@@ -31,6 +31,7 @@ _OF_WORDS = ("subject", "body", "body_md")
 
 _TERM = re.compile(r'"[^"]*"|(?<![^\s(])(?P<name>[A-Za-z_]+):(?!:|//|\s|$)(?:"(?P<quoted>[^"]*)"|(?P<plain>\S+))')
 _BARE = re.compile(r"(?<!\S)(?P<name>[A-Za-z]+):(?=\s|$)")
+_MINUS = re.compile(r'"[^"]*"|(?<![^\s(])-(?P<wanted>"[^"]*"|\w[^\s)]*)')
 _Read = TypeVar("_Read")
 _AGO = re.compile(r"(\d{1,4})([hdw])")
 _UNIT_S = {"h": 3_600, "d": 86_400, "w": 7 * 86_400}
@@ -52,7 +53,8 @@ class OperatorsFilter(PermissionDenied):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenFilter:
-    """`words` are for the search. `strange` are those of them that look like filters, and are none. `begin_ts` and
+    """`words` are for the search. `strange` are those of them that look like filters, and are none, `minus` those that
+    are written behind a `-` as if that excluded them. Of what is given twice `counting` is what counts. `begin_ts` and
     `end_ts` are between which times it was sent, the first one in.
     """
 
@@ -67,7 +69,9 @@ class WrittenFilter:
     begin_ts: Micros | None = None
     end_ts: Micros | None = None
     words: str = ""
-    strange: tuple[str, ...] = field(default=())
+    strange: tuple[str, ...] = ()
+    minus: str = ""
+    counting: tuple[str, ...] = ()
 
     @property
     def is_of_person(self) -> bool:
@@ -75,8 +79,13 @@ class WrittenFilter:
         return self.is_unread or self.needs_ack
 
     @property
-    def note(self) -> str:
-        """What is to be said of words that look like filters; empty where none does."""
+    def notes(self) -> list[str]:
+        """What is to be said of what does not count as it is written."""
+        given = [f"Each filter counts once: of several the last does, {one}." for one in self.counting]
+        return [one for one in (self._of_strange, *given, _of_minus(self.minus)) if one]
+
+    @property
+    def _of_strange(self) -> str:
         if not self.strange:
             return ""
         which = ", ".join(f"{one}:" for one in self.strange)
@@ -89,13 +98,16 @@ def read_filter(text: str, now: Micros) -> WrittenFilter:
     """`now` is what `7d` counts back from. Raises UnfitFilter."""
     if len(text) > MAX_FILTER:
         raise UnfitFilter(f"The filter has {len(text)} characters.", hint=f"At most {MAX_FILTER} are taken.")
-    given, strange = dict[str, str](), dict[str, None]()
+    given, strange, counting = dict[str, str](), dict[str, None](), dict[str, str]()
 
     def take(found: re.Match[str]) -> str:
         name = _filter_name(found["name"] or "")
         value = found["quoted"] if found["quoted"] is not None else found["plain"]
         if name in FILTERS:
-            given[name] = _required(name, value.strip())
+            value = _required(name, value.strip())
+            if given.get(name, value) != value or name in counting:
+                counting[name] = found[0]
+            given[name] = value
             return " "
         if name and name not in _OF_WORDS:
             strange[name] = None
@@ -121,7 +133,19 @@ def read_filter(text: str, now: Micros) -> WrittenFilter:
         end_ts=_if_given(given.get("before"), lambda one: _time("before", one, now)),
         words=" ".join(words.split()),
         strange=tuple(strange),
+        minus=next((one["wanted"] for one in _MINUS.finditer(words) if one["wanted"]), ""),
+        counting=tuple(counting.values()),
     )
+
+
+def _of_minus(wanted: str) -> str:
+    """Of the first word behind a `-`, which is looked for like any. Before a part of the mail it does exclude."""
+    name, colon, _ = wanted.partition(":")
+    if not wanted or (colon and name.lower() in _OF_WORDS):
+        return ""
+    if colon and _filter_name(name) in FILTERS:
+        return f"- is no operator, and no filter excludes: -{wanted} is looked for as words."
+    return f"- is no operator: write NOT {wanted} behind the words that you look for."
 
 
 def _filter_name(written: str) -> str:

@@ -38,6 +38,15 @@ def require_own_source(request: PageRequest) -> None:
         raise ForeignForm("This form was sent by another site.", hint=_HINT)
 
 
+def is_of_own_source(request: PageRequest) -> bool:
+    """Whether a page of ours sends the request, by what its headers say."""
+    try:
+        require_own_source(request)
+    except ForeignForm:
+        return False
+    return True
+
+
 def require_own_form(request: PageRequest) -> None:
     """Raise ForeignForm unless the request comes from its own form."""
     require_own_source(request)

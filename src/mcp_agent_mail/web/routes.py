@@ -34,13 +34,16 @@ FORM_BYTES = 32 * 1024
 """A token, or what a person chooses and a note, with the address to go back to: what most forms hold."""
 LETTER_BYTES = 4 * 1024 * 1024
 """A form with a message, of which each byte may be written as three."""
+UNSENT_BYTES = 128 * 1024
+"""Of a letter whose session has ended: read to give its text back, and for nothing else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRoute:
     """`path` has its keys in braces. `get` changes nothing; `post` is an act of the person: it needs a session of the
     operator and its own form, which has at most `form_bytes`. With `is_every_sessions` any session may post; with
-    `is_open` anybody may come, and is judged by what the form holds.
+    `is_open` anybody may come, and is judged by what the form holds. The text of a letter
+    that is refused is given back.
     """
 
     path: str
@@ -49,6 +52,7 @@ class PageRoute:
     is_open: bool = False
     is_every_sessions: bool = False
     form_bytes: int = FORM_BYTES
+    is_letter: bool = False
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -90,12 +94,14 @@ ROUTES: tuple[PageRoute, ...] = (
         get=written_mail.reply_page,
         post=written_mail.reply,
         form_bytes=LETTER_BYTES,
+        is_letter=True,
     ),
     PageRoute(
         path="/mail/{project}/overseer/compose",
         get=written_mail.compose_page,
         post=written_mail.compose,
         form_bytes=LETTER_BYTES,
+        is_letter=True,
     ),
     # Agents, contacts, file reservations and projects; the same for programs.
     PageRoute(path="/mail/projects", get=projects.projects, post=siblings.decide),

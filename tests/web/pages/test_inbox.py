@@ -127,6 +127,23 @@ async def test_a_word_that_is_no_filter_is_said_and_looked_for(visits: Visits) -
     assert "foo: is no filter, and looked for as words. Filters are from:," in shown_text(answer)
 
 
+@pytest.mark.parametrize("path", ["/mail", "/mail/search"])
+async def test_what_does_not_count_as_it_is_written_is_said_beside_what_is_found(visits: Visits, path: str) -> None:
+    await visits.send(subject="cart report")
+
+    answer = await visits.get(path, q="from:RedStone cart -report from:BlueLake")
+
+    shown = shown_text(answer)
+    assert "- is no operator: write NOT report behind the words that you look for." in shown
+    assert "Each filter counts once: of several the last does, from:BlueLake." in shown
+
+
+async def test_of_filters_alone_that_are_given_twice_the_search_says_too_which_counts(visits: Visits) -> None:
+    led = await visits.get("/mail/search", q="from:RedStone from:BlueLake")
+
+    assert "of several the last does, from:BlueLake." in shown_text(await visits.get(led.headers["location"]))
+
+
 async def test_a_filter_that_is_refused_keeps_the_page_and_what_was_written(visits: Visits) -> None:
     for asked, status in (
         ("is:old", 400), ("project:none", 404), ("before:soon", 400), ("is:unread coupon", 403), ("needs:ack", 403),

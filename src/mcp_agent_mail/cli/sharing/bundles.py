@@ -17,6 +17,7 @@ from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER
 from mcp_agent_mail.features.projects.lookup import called_by_people, looking_at_disk
 from mcp_agent_mail.features.sharing.folder import export_bundle
 from mcp_agent_mail.features.sharing.manifest import SIGNATURE
+from mcp_agent_mail.features.sharing.replacing import require_nothing_lost
 from mcp_agent_mail.features.sharing.results import SharedPreset
 from mcp_agent_mail.features.sharing.service import ShareRequest, SharingService
 from mcp_agent_mail.features.sharing.signatures import (
@@ -44,9 +45,10 @@ def export_here(
     *,
     preset: SharedPreset,
     key: Path | None,
+    may_replace: bool,
     progress: Callable[[int, int], None],
 ) -> Answer:
-    """Bring the bundle at `target` up to date with the store, or make it."""
+    """Bring the bundle at `target` up to date, or make it. `may_replace`: also where it loses something by that."""
     sign = None if key is None else partial(signature_of, key=read_private_key(key))
     contents = Contents(AttachmentFiles(context.storage_root / ATTACHMENTS_FOLDER))
     request = ShareRequest(
@@ -60,6 +62,9 @@ def export_here(
     ):
         service = SharingService(view, contents)
         mail = service.collect(request)
+        if not may_replace:
+            names = [one.slug for one in mail.projects]
+            require_nothing_lost(target.absolute(), names, is_signed=sign is not None)
         pages = BundlePages(service, mail, progress=progress)
         made = export_bundle(target, pages.files(), preset=preset, storage_root=context.storage_root, sign=sign)
     return {

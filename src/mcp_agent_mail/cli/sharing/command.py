@@ -37,6 +37,9 @@ def export(
     sign: Annotated[
         str | None, typer.Option("--sign", metavar="KEY", help="The private key of am share keygen.")
     ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Also where the bundle of before loses projects or its signature.")
+    ] = False,
     json: JsonFlag = False,
 ) -> None:
     """Make a bundle: static pages of a project's mail.
@@ -45,7 +48,7 @@ def export(
 
     Never in it: tokens, blind copies, held, withdrawn and private mail, System's notices, paths of this machine. What
     looks like a secret becomes REDACTED; read it before you publish it. A bundle of before is brought up to date, and
-    what is not of it is not touched. Beside a server too.
+    what is not of it is not touched; it keeps no project that is not named again. Beside a server too.
     """
     from mcp_agent_mail.cli.sharing.bundles import export_here
 
@@ -55,7 +58,14 @@ def export(
     key = None if sign is None else given_path(sign, "--sign")
     with progress_bars() as bars:
         answer = export_here(
-            context, target, project, thread or [], preset=preset, key=key, progress=bars.bar("writing messages")
+            context,
+            target,
+            project,
+            thread or [],
+            preset=preset,
+            key=key,
+            may_replace=replace,
+            progress=bars.bar("writing messages"),
         )
     _print(answer, json=json)
 

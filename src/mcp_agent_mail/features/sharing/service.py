@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -99,10 +100,7 @@ class SharingService:
             room -= len(heads)
             found.append(_Found(project, slugs[project.id], heads, addressees))
         if room == MOST_MESSAGES:
-            raise NothingToShare(
-                f"{'These threads have' if request.threads else 'There is'} no mail that may be given away.",
-                hint="Blind copies, held, withdrawn and private mail never are. See what there is: am mail inbox",
-            )
+            raise _nothing(request)
         return SharedMail(preset=request.preset, projects=[self._shared(one, request.preset) for one in found])
 
     def written_body(self, message_id: MessageId) -> str:
@@ -246,6 +244,16 @@ class SharingService:
             width=one.width,
             height=one.height,
         )
+
+
+def _nothing(request: ShareRequest) -> NothingToShare:
+    which = "These threads have" if request.threads else "There is"
+    listing = "threads" if request.threads else "inbox"
+    projects = [f"am mail {listing} --project {shlex.quote(key)}" for key in request.project_keys]
+    return NothingToShare(
+        f"{which} no mail that may be given away.",
+        hint=f"Blind copies, held, withdrawn and private mail never are. See what there is: {', '.join(projects[:3])}",
+    )
 
 
 def _name_of(project: Project) -> str:

@@ -24,10 +24,10 @@ from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
 from mcp_agent_mail.server.edge.edge import Edge, peer
 from mcp_agent_mail.server.edge.gate import is_from_elsewhere
 from mcp_agent_mail.server.edge.paths import AcceptedBearers, PathClass, PathRule
-from mcp_agent_mail.server.edge.rates import RateClass, token_payer
+from mcp_agent_mail.server.edge.rates import RateClass, address_payer, token_payer
 from mcp_agent_mail.server.identity import Headers, read_credentials
 from mcp_agent_mail.server.pages.codings import ZIPPED, is_asked_by_own, takes_gzip, zipped
-from mcp_agent_mail.server.pages.form_fields import MAX_FIELDS, fields_of, read_form
+from mcp_agent_mail.server.pages.form_fields import MAX_FIELDS, UnfitForm, fields_of, read_form
 from mcp_agent_mail.server.rendering.responses import without_body
 from mcp_agent_mail.server.transport.answers import begin_stream
 from mcp_agent_mail.server.transport.hearing import RequestHearing
@@ -49,6 +49,7 @@ PAGES: Mapping[str, PathClass] = {
 NO_PAGES_BELOW = (
     "The pages for people are not served below a prefix: am serve has them, and so has uvicorn without --root-path."
 )
+_LOCKED = 401
 _TOO_LARGE = "The form holds more than any of this page does; nothing was done."
 _ASSET_HEADERS = (("cross-origin-resource-policy", "same-origin"), ("x-content-type-options", "nosniff"))
 _FOREVER = "public, max-age=31536000, immutable"
@@ -112,7 +113,7 @@ class PagesEndpoint:
         session = None if visit.session is None else self._admitted(visit.session)
         judged = await self._edge.judge(scope, headers, rule, session)
         if isinstance(judged, HttpRefusal):
-            request = self._request(visit, Role.READER)
+            request = self._request(visit, Role.READER, await self._unsent(visit, judged, receive))
             await self._answer(
                 visit, send, await self._web.refused(request, judged.status, judged.detail, judged.retry_after_s)
             )
@@ -171,10 +172,31 @@ class PagesEndpoint:
         """What was posted, read only where a page takes it from whoever sends it. Raises what it is refused with."""
         if visit.query is None:
             raise UnfitQuery(f"The address asks for more than {MAX_FIELDS} things.", hint="Ask for fewer.")
-        at_most = self._web.form_bound(self._request(visit, admitted.role))
+        request = self._request(visit, admitted.role)
+        if (unsent := self._web.unsent_bound(request)) is not None:
+            return await self._read_unsent(visit, receive, unsent)
+        at_most = self._web.form_bound(request)
         return (
             {} if at_most is None else await read_form(visit.headers, receive, at_most=at_most, places=self._decoding)
         )
+
+    async def _unsent(self, visit: _Visit, refused: HttpRefusal, receive: Receive) -> Values:
+        """A letter whose session has ended, where nobody comes in without one: paid for by the address."""
+        at_most = self._web.unsent_bound(self._request(visit, Role.READER))
+        if refused.status != _LOCKED or at_most is None:
+            return {}
+        try:
+            self._edge.charge(address_payer(self._edge.address(visit.scope)), RateClass.OTHERS)
+        except RateLimited:
+            return {}
+        return await self._read_unsent(visit, receive, at_most)
+
+    async def _read_unsent(self, visit: _Visit, receive: Receive, at_most: int) -> Values:
+        """What nothing is done with but to show it to who sent it; nothing of what is no form, or too much."""
+        try:
+            return await read_form(visit.headers, receive, at_most=at_most, places=self._decoding)
+        except (UnfitForm, BodyTooLarge):
+            return {}
 
     async def _answer(self, visit: _Visit, send: Send, answer: PageAnswer) -> None:
         await _send(send, await zipped(answer, self._zipping) if visit.takes_gzip else answer)

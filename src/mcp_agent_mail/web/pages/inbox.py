@@ -90,7 +90,7 @@ async def _listed(page: PageContext, box: str, typed: WrittenFilter) -> _Listed:
     project = None if typed.project is None else await oversight.meant(typed.project)
     names = [one for one in (typed.sender, typed.recipient) if one is not None]
     unknown = await oversight.unknown_agents(names)
-    notes = [one for one in (typed.note, unknown) if one]
+    notes = [one for one in (*typed.notes, unknown) if one]
     if typed.words:
         number = search_page(page.request.asked("page"))
         asked = hits_request(typed, number, project, is_system=box == "log")

@@ -49,7 +49,7 @@ async def _search(page: PageContext, project: Project | None) -> PageAnswer:
             if named is None and typed.project is not None:
                 named = await oversight.meant(typed.project)
             unknown = await oversight.unknown_agents([one for one in (typed.sender, typed.recipient) if one])
-            notes = [one for one in (typed.note, unknown) if one]
+            notes = [one for one in (*typed.notes, unknown) if one]
             found = await page.services.pages.search.find(page.caller, hits_request(typed, number, named))
     except (UnfitFilter, OperatorsFilter, UnknownProject, AmbiguousProject) as error:
         refused = for_people(error)

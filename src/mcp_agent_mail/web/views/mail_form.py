@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
 from mcp_agent_mail.features.oversight.human_mail import HumanReceipt
 from mcp_agent_mail.features.oversight.recipient_groups import ListedGroup
+from mcp_agent_mail.web.addresses import own_path
 from mcp_agent_mail.web.request import PageRequest
 
 _BETWEEN_NAMES = re.compile(r"[,;\n]")
@@ -66,6 +67,27 @@ def read_fields(request: PageRequest, *, draft: str) -> MailFields:
         draft=draft,
         confirmed=request.field("confirmed"),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnsentLetter:
+    """What this very request held of a letter that was refused whole, and the address of its form."""
+
+    form: str
+    to: str
+    subject: str
+    body_md: str
+
+    @property
+    def has_text(self) -> bool:
+        return any((self.to, self.subject, self.body_md))
+
+
+def unsent_letter(request: PageRequest) -> UnsentLetter:
+    """The form's address is that which its draft is kept under."""
+    draft = own_path(request.field("draft"), request.path)
+    fields = read_fields(request, draft=draft if draft.partition("?")[0] == request.path else request.path)
+    return UnsentLetter(form=fields.draft, to=fields.to, subject=fields.subject, body_md=fields.body_md)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
