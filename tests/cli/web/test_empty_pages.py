@@ -22,7 +22,9 @@ OF_A_HISTORY = ("network", "time-travel")
 
 
 def shown(server: Served, path: str) -> str:
-    page = httpx.get(f"http://127.0.0.1:{server.port}/mail{path}", follow_redirects=True)
+    """As the operator sees it."""
+    operator = {"authorization": f"Bearer {(server.root / 'operator.token').read_text().strip()}"}
+    page = httpx.get(f"http://127.0.0.1:{server.port}/mail{path}", headers=operator, follow_redirects=True)
     assert page.status_code == 200, path
     return page.text
 
@@ -78,3 +80,20 @@ def test_a_project_without_mail_is_filled_by_what_its_pages_say(empty: Served, s
     for path in paths[1 : len(OF_A_PROJECT)]:
         assert "Hello" in shown(empty, path), path
     assert FILE in shown(empty, f"/{slug}/attachments")
+
+
+@pytest.mark.parametrize("box", ["needs", "log"])
+def test_what_waits_and_what_the_server_tells_is_made_by_what_the_pages_say(
+    empty: Served, shell: Shell, tmp_path: Path, box: str
+) -> None:
+    with empty.connect() as connection:
+        here = str(tmp_path / "shop")
+        connection.call("ensure_project", human_key=here)
+        connection.call("register_agent", project_key=here, name="BlueLake", program="p", model="m")
+    commands = told(empty, f"?box={box}")
+
+    for line in commands:
+        run(shell, line.replace("AGENT", "BlueLake"))
+
+    assert "Ready?" in shown(empty, f"?box={box}")
+    assert not re.findall(r"<code>am ", shown(empty, f"?box={box}"))

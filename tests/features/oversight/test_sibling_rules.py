@@ -5,7 +5,7 @@ import pytest
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProductId, ProjectId
 from mcp_agent_mail.domain.projects import Project, ProjectPair, pair_of
-from mcp_agent_mail.features.oversight.sibling_rules import MOST_SUGGESTED, is_like, suggest_siblings
+from mcp_agent_mail.features.oversight.sibling_rules import MOST_SUGGESTED, common_name, is_like, suggest_siblings
 
 REMOTE = "example.org/team/shop"
 
@@ -49,6 +49,23 @@ def test_names_that_are_alike(name: str, other: str) -> None:
 )
 def test_names_that_are_not(name: str, other: str) -> None:
     assert not is_like(name, other)
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "common"),
+    [
+        ("shop-web", "shop-api", "shop"),
+        ("Big_Shop.web", "big-shop-api", "Big_Shop"),
+        ("web_shop", "api_shop", "shop"),
+        ("shop", "shop-frontend", "shop"),
+        ("a-web", "a-api", "a-web"),
+        ("shop", "shops", "shop"),
+        ("-", "_", "-"),
+        ("", "shop", ""),
+    ],
+)
+def test_what_is_common_to_two_names(name: str, other: str, common: str) -> None:
+    assert common_name(name, other) == common
 
 
 def test_a_remote_and_a_folder_are_reasons() -> None:

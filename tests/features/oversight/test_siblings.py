@@ -11,7 +11,7 @@ from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.errors import InvalidInput, PermissionDenied
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
-from mcp_agent_mail.domain.products import MAX_NAME_LENGTH, ProductNameTaken, UnfitProductName
+from mcp_agent_mail.domain.products import MAX_NAME_LENGTH, ProductNameTaken, UnfitProductName, UnknownProduct
 from mcp_agent_mail.domain.project_identity import IdentityMode
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.domain.store_limits import StoreLimits
@@ -204,29 +204,46 @@ async def test_only_the_operator_decides_and_of_two_that_there_are(seeded: Seede
     with pytest.raises(PermissionDenied):
         await asked.dismiss(ANYBODY, one, other)
     with pytest.raises(PermissionDenied):
-        await asked.pair(ANYBODY, one, other)
-    with pytest.raises(PermissionDenied):
-        await asked.require_new(ANYBODY, "Shop")
+        await asked.joining(ANYBODY, (one, other), product_uid="", name="Shop")
     with pytest.raises(NoPair):
-        await asked.pair(OPERATOR, one, one)
+        await asked.joining(OPERATOR, (one, one), product_uid="", name="Shop")
     with pytest.raises(UnknownProject):
         await asked.dismiss(OPERATOR, one, ProjectId(999))
-    assert [project.id for project in await asked.pair(OPERATOR, other, one)] == [one, other]
+    joining = await asked.joining(OPERATOR, (other, one), product_uid="", name="Shop")
+    assert (joining.first.id, joining.second.id) == (one, other)
     assert len(await found(asked)) == 1
 
 
 async def test_a_new_product_has_a_name_of_its_own(seeded: SeededStore) -> None:
+    one, other = await add(seeded, "/src/store"), await add(seeded, "/src/store2")
     asked = service(seeded)
     await seeded.store.write(lambda tx: tx.products.add(uid="abc", name="Taken", now=tx.now))
 
-    assert await asked.require_new(OPERATOR, "  Free ") == "Free"
+    async def name_of(name: str) -> str:
+        return (await asked.joining(OPERATOR, (one, other), product_uid="", name=name)).name
+
+    assert await name_of("  Free ") == "Free"
     with pytest.raises(ProductNameTaken):
-        await asked.require_new(OPERATOR, "TAKEN")
+        await name_of("TAKEN")
     with pytest.raises(UnfitProductName):
-        await asked.require_new(OPERATOR, "a\nb")
+        await name_of("a\nb")
     for name in ("", " ", "x" * (MAX_NAME_LENGTH + 1)):
         with pytest.raises(InvalidInput, match="characters"):
-            await asked.require_new(OPERATOR, name)
+            await name_of(name)
+
+
+async def test_who_is_in_the_product_already_is_told(seeded: SeededStore) -> None:
+    one, other, third = [await add(seeded, f"/src/{name}") for name in ("store", "store2", "bills")]
+    product = await seeded.store.write(lambda tx: tx.products.add(uid="abc", name="Shop", now=tx.now))
+    for id_ in (one, third):
+        await seeded.store.write(lambda tx, id_=id_: tx.products.link(product, id_, tx.now))  # type: ignore[misc]
+    asked = service(seeded)
+
+    joining = await asked.joining(OPERATOR, (one, other), product_uid="abc", name="unused")
+
+    assert (joining.product, joining.name, [found.id for found in joining.others]) == (product, "Shop", [third])
+    with pytest.raises(UnknownProduct):
+        await asked.joining(OPERATOR, (one, other), product_uid="def", name="unused")
 
 
 async def test_where_the_store_has_no_room_nothing_is_dismissed(seeded: SeededStore, tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.web.acting import Form, Person, before_the_pages, form_to
+from tests.web.acting import BILLS, Form, Person, before_the_pages, form_to
+from tests.web.visits import shown_text
 from tests.workspace.code_repository import begin, git
 
 PAGE = "/mail/projects"
@@ -41,35 +42,55 @@ async def test_why_two_projects_may_belong_together_is_said_in_words(beside: Per
 async def test_to_join_puts_both_into_a_new_product(beside: Person) -> None:
     offered = await form(beside)
 
-    answer = await beside.send(PAGE, offered.filled(act="join"))
+    asked = await beside.send(PAGE, offered.filled(act="join"))
+    between = await beside.get(PAGE)
+    answer = await beside.send(PAGE, form_to(asked, PAGE).filled(act="join-for-good"))
 
     page = await beside.get(answer.headers["location"])
-    assert (answer.status_code, offered.value("name")) == (303, "store-web")
+    assert (asked.status_code, answer.status_code, offered.value("name")) == (200, 303, "store")
+    assert "Join store-web and store-api?" in asked.text
+    assert "a new product <strong>store</strong>. From then on" in asked.text
+    assert "This cannot be undone" in asked.text
+    assert "may belong together" in between.text
+    assert "<strong>store</strong>" not in between.text
     assert "Both are part of one product now." in page.text
     assert "may belong together" not in page.text
-    assert await projects_of(beside, "store-web") == [WEB, API]
+    assert "store id " in shown_text(page)
+    assert await projects_of(beside, "store") == [WEB, API]
 
 
 async def test_to_join_a_product_of_either_makes_no_new_one(beside: Person) -> None:
     await beside.app.call("ensure_product", name="Storefront")
     await beside.app.call("products_link", product_key="Storefront", project_key=API)
+    await beside.app.call("products_link", product_key="Storefront", project_key=BILLS)
     offered = await form(beside)
 
-    answer = await beside.send(PAGE, offered.filled(act="join"))
+    asked = await beside.send(PAGE, offered.filled(act="join"))
+    answer = await beside.send(PAGE, form_to(asked, PAGE).filled(act="join-for-good"))
 
     page = await beside.get(answer.headers["location"])
     assert offered.value("product")
+    assert "the product <strong>Storefront</strong>, where bills is already. From then on" in asked.text
     assert await projects_of(beside, "Storefront") == [WEB, API]
-    assert "<strong>store-web</strong> <code" not in page.text
+    assert "<strong>store</strong>" not in page.text
+
+
+async def test_a_product_that_is_not_there_joins_nothing(beside: Person) -> None:
+    for act in ("join", "join-for-good"):
+        answer = await beside.send(PAGE, (await form(beside)).filled(act=act, product="0" * 32))
+
+        assert answer.status_code == 404
+        assert "is there no more" in answer.text
 
 
 async def test_the_name_of_a_product_that_was_not_chosen_joins_no_strangers(beside: Person) -> None:
     await beside.app.call("ensure_product", name="Others")
 
-    answer = await beside.send(PAGE, (await form(beside)).filled(act="join", name="others"))
+    for act in ("join", "join-for-good"):
+        answer = await beside.send(PAGE, (await form(beside)).filled(act=act, name="others"))
 
-    assert answer.status_code == 409
-    assert "There is a product Others already" in answer.text
+        assert answer.status_code == 409
+        assert "There is a product Others already" in answer.text
     assert await projects_of(beside, "Others") == []
 
 
@@ -84,7 +105,13 @@ async def test_a_dismissed_pair_is_not_shown_again(beside: Person) -> None:
 
 @pytest.mark.parametrize(
     "given",
-    [{"act": ""}, {"act": "join", "first": ""}, {"act": "dismiss", "second": "x"}, {"act": "join", "name": " "}],
+    [
+        {"act": ""},
+        {"act": "join", "first": ""},
+        {"act": "dismiss", "second": "x"},
+        {"act": "join", "name": " "},
+        {"act": "join-for-good", "name": " "},
+    ],
 )
 async def test_what_no_button_sends_changes_nothing(beside: Person, given: dict[str, str]) -> None:
     answer = await beside.send(PAGE, (await form(beside)).filled(**given))

@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import chain, combinations, takewhile
 
 from mcp_agent_mail.core.ids import ProductId, ProjectId
 from mcp_agent_mail.core.likeness import likeness, one_hint_budget
@@ -78,6 +78,24 @@ def folder_and_name(project: Project) -> tuple[str, str]:
     """The folder that its directory lies in, and what it is called there."""
     folder, _, name = project.human_key.rpartition("/")
     return folder or "/", name
+
+
+def common_name(name: str, other: str) -> str:
+    """What both names begin with, in whole words, else what they end with; the first where that is too little."""
+    words, others = list(_WORD.finditer(name)), list(_WORD.finditer(other))
+    leading = _shared(words, others)
+    if leading and len(found := name[words[0].start() : words[leading - 1].end()]) >= _SHORTEST_WORD:
+        return found
+    trailing = _shared(words[::-1], others[::-1])
+    if trailing and len(found := name[words[-trailing].start() : words[-1].end()]) >= _SHORTEST_WORD:
+        return found
+    return name
+
+
+def _shared(words: Sequence[re.Match[str]], others: Sequence[re.Match[str]]) -> int:
+    """How many words are the same before the first that is not."""
+    pairs = zip(words, others, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0][0].casefold() == pair[1][0].casefold(), pairs))
 
 
 class _Parties:

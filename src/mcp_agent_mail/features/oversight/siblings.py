@@ -13,9 +13,20 @@ from mcp_agent_mail.core.concurrency.looks import DirectorySilent, LooksClosed, 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import ProductId, ProjectId
 from mcp_agent_mail.domain.identity.caller import Caller, find_unproven, require_operator
-from mcp_agent_mail.domain.products import MAX_NAME_LENGTH, Product, ProductNameTaken, require_product_name
+from mcp_agent_mail.domain.products import (
+    MAX_NAME_LENGTH,
+    Product,
+    ProductNameTaken,
+    UnknownProduct,
+    require_product_name,
+)
 from mcp_agent_mail.domain.projects import Project, ProjectPair, UnfitPath, UnknownProject, pair_of
-from mcp_agent_mail.features.oversight.sibling_rules import SiblingSuggestion, folder_and_name, suggest_siblings
+from mcp_agent_mail.features.oversight.sibling_rules import (
+    SiblingSuggestion,
+    common_name,
+    folder_and_name,
+    suggest_siblings,
+)
 from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
@@ -52,6 +63,17 @@ class SiblingChoice:
     suggestion: SiblingSuggestion
     products: Sequence[SiblingProduct]
     name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiblingJoin:
+    """What it is to join two projects: in `product`, where `others` are already; None for a new one of this `name`."""
+
+    first: Project
+    second: Project
+    product: Product | None
+    name: str
+    others: Sequence[Project] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,17 +128,13 @@ class SiblingService:
             choices = await self._store.read(lambda view: [_choice(view, one) for one in found])
         return SiblingChoices(choices=choices, is_whole=is_whole)
 
-    async def pair(self, caller: Caller, first: ProjectId, second: ProjectId) -> tuple[Project, Project]:
-        """Both, the older first, for the operator. Raises NoPair, UnknownProject."""
-        require_operator(caller)
-        return await self._store.read(lambda view: _require_pair(view, first, second))
-
-    async def require_new(self, caller: Caller, name: str) -> str:
-        """The name, which no product has: whoever makes one by it joins no strangers. Raises ProductNameTaken and
-        UnfitProductName.
+    async def joining(self, caller: Caller, ids: ProjectPair, *, product_uid: str, name: str) -> SiblingJoin:
+        """Both in the product of this uid; without one in a new one of this name, which no product has: whoever makes
+        one by it joins no strangers. For the operator. Raises NoPair, UnknownProject, UnknownProduct, ProductNameTaken
+        and UnfitProductName.
         """
         require_operator(caller)
-        return await self._store.read(lambda view: _require_new(view, name))
+        return await self._store.read(lambda view: _joining(view, ids, product_uid, name))
 
     async def dismiss(self, caller: Caller, first: ProjectId, second: ProjectId) -> None:
         """The two are suggested no more; said of projects of products, it holds for those of each. For the operator."""
@@ -178,9 +196,10 @@ def _choice(view: View, suggestion: SiblingSuggestion) -> SiblingChoice:
 
 
 def _free_name(view: View, suggestion: SiblingSuggestion) -> str:
-    """Of the remote's last part, else of what the first is called."""
+    """Of the remote's last part, else of what is the same in what both are called."""
     remote = "" if suggestion.remote is None else suggestion.remote.rpartition("/")[2]
-    wanted = (remote or folder_and_name(suggestion.first)[1] or suggestion.first.slug)[: MAX_NAME_LENGTH - 10]
+    common = common_name(*(folder_and_name(one)[1] for one in (suggestion.first, suggestion.second)))
+    wanted = (remote or common or suggestion.first.slug)[: MAX_NAME_LENGTH - 10]
     names = (wanted, *(f"{wanted} {number}" for number in range(2, 10)))
     return next((name for name in names if view.products.find_by_name(name) is None), "")
 
@@ -196,6 +215,19 @@ def _require_pair(view: View, first: ProjectId, second: ProjectId) -> tuple[Proj
             hint="Open the page of projects again: it lists those there are.",
         )
     return both[0], both[1]
+
+
+def _joining(view: View, ids: ProjectPair, product_uid: str, name: str) -> SiblingJoin:
+    one, other = _require_pair(view, *ids)
+    if not product_uid:
+        return SiblingJoin(first=one, second=other, product=None, name=_require_new(view, name))
+    if (product := view.products.find_by_uid(product_uid)) is None:
+        raise UnknownProduct(
+            "The product that was chosen is there no more.", hint="Open the page of projects again, and choose another."
+        )
+    there = [view.projects.find(id_) for id_ in view.products.projects(product) if id_ not in (one.id, other.id)]
+    others = [found for found in there if found is not None]
+    return SiblingJoin(first=one, second=other, product=product, name=product.name, others=others)
 
 
 def _require_new(view: View, name: str) -> str:

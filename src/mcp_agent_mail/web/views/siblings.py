@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.features.oversight.sibling_rules import SiblingSuggestion
-from mcp_agent_mail.features.oversight.siblings import SiblingChoice
+from mcp_agent_mail.features.oversight.siblings import SiblingChoice, SiblingJoin
+
+SHOWN_NAMES = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,29 @@ def sibling_view(choice: SiblingChoice) -> SiblingView:
         reasons=_reasons(suggestion),
         products=[(one.product.uid, one.product.name, one.projects) for one in choice.products],
         name=choice.name,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinView:
+    """`pair` are id and name of each. `product` is the uid of one that is there, empty for a new one of this `name`;
+    `others` are in it, the first of them by name.
+    """
+
+    pair: Sequence[tuple[int, str]]
+    product: str
+    name: str
+    others: Sequence[str]
+    other_count: int
+
+
+def join_view(joining: SiblingJoin) -> JoinView:
+    return JoinView(
+        pair=[(one.id, one.name) for one in (joining.first, joining.second)],
+        product="" if joining.product is None else joining.product.uid,
+        name=joining.name,
+        others=[one.name for one in joining.others[:SHOWN_NAMES]],
+        other_count=len(joining.others),
     )
 
 
