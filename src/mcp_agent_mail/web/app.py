@@ -21,7 +21,7 @@ from mcp_agent_mail.web.refusals import for_people, in_time, retry_header, statu
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, redirect
 from mcp_agent_mail.web.routes import FORM_BYTES, MOVED, ROUTES, UNSENT_BYTES, PageRoute, find_route
 from mcp_agent_mail.web.shapes import json_answer
-from mcp_agent_mail.web.views.mail_form import UnsentLetter, unsent_letter
+from mcp_agent_mail.web.views.mail_form import KeptMail, unsent_letter
 
 _TITLES = {
     400: "That cannot be read",
@@ -167,7 +167,7 @@ class WebApp:
             return json_answer({"error": {"message": message, "hint": hint}}, status=status)
         return PageAnswer(status=status, body=await self._places.made("error.html", model))
 
-    def _unsent(self, request: PageRequest) -> UnsentLetter | None:
+    def _unsent(self, request: PageRequest) -> KeptMail | None:
         return unsent_letter(request) if request.method == "POST" and self._is_own_letter(request) else None
 
 
@@ -175,7 +175,7 @@ _NOBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.STRICT)
 """Of pages that anybody may ask for: no rule is asked there."""
 
 
-async def _framed(page: PageContext, refused: AgentMailError, unsent: UnsentLetter | None) -> PageAnswer:
+async def _framed(page: PageContext, refused: AgentMailError, unsent: KeptMail | None) -> PageAnswer:
     """Within what is around every page, with the way back to the form that was sent, and to what was probably meant."""
     told, status = for_people(refused), status_of(refused)
     title = _WHICH if isinstance(refused, AmbiguousProject) else _TITLES[status]
@@ -184,7 +184,7 @@ async def _framed(page: PageContext, refused: AgentMailError, unsent: UnsentLett
     return await page.shown("refused.html", model, title=title, status=status)
 
 
-def _told(request: PageRequest, status: int, message: str, hint: str, unsent: UnsentLetter | None) -> dict[str, object]:
+def _told(request: PageRequest, status: int, message: str, hint: str, unsent: KeptMail | None) -> dict[str, object]:
     sign_in = None
     if status in (401, 403) and request.session is None:
         back = own_path(request.address) if request.method == "GET" else HOME if unsent is None else unsent.form

@@ -70,7 +70,7 @@ def read_fields(request: PageRequest, *, draft: str) -> MailFields:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnsentLetter:
+class KeptMail:
     """What this very request held of a letter that was refused whole, and the address of its form."""
 
     form: str
@@ -83,11 +83,11 @@ class UnsentLetter:
         return any((self.to, self.subject, self.body_md))
 
 
-def unsent_letter(request: PageRequest) -> UnsentLetter:
+def unsent_letter(request: PageRequest) -> KeptMail:
     """The form's address is that which its draft is kept under."""
     draft = own_path(request.field("draft"), request.path)
     fields = read_fields(request, draft=draft if draft.partition("?")[0] == request.path else request.path)
-    return UnsentLetter(form=fields.draft, to=fields.to, subject=fields.subject, body_md=fields.body_md)
+    return KeptMail(form=fields.draft, to=fields.to, subject=fields.subject, body_md=fields.body_md)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,12 +13,12 @@ from mcp_agent_mail.features.sharing.service import RESERVED_NAMES
 _PAGE_OF_PROJECT = "index.html"
 
 
-class BundleWouldLose(Conflict):
+class LostParts(Conflict):
     """The bundle of before has projects, or a signature, that the new one has not."""
 
 
 def require_nothing_lost(target: Path, projects: Collection[str], *, is_signed: bool) -> None:
-    """Raise BundleWouldLose where a bundle of these `projects`, by their names in it, takes away what is at `target`.
+    """Raise LostParts where a bundle of these `projects`, by their names in it, takes away what is at `target`.
 
     Nothing is lost where no bundle is: whoever makes one there says what is wrong with the place.
     """
@@ -30,7 +30,7 @@ def require_nothing_lost(target: Path, projects: Collection[str], *, is_signed: 
     is_unsigned = os.path.lexists(target / SIGNATURE) and not is_signed
     if not lost and not is_unsigned:
         return
-    raise BundleWouldLose(
+    raise LostParts(
         in_sentences(
             f"The bundle in {target} has {listed(lost, 'and')} too, which this command does not name." if lost else "",
             f"The bundle in {target} is signed, and would not be any more." if is_unsigned else "",

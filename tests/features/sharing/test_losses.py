@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.features.sharing.replacing import BundleWouldLose, require_nothing_lost
+from mcp_agent_mail.features.sharing.losses import LostParts, require_nothing_lost
 from tests.given_mail import GivenMail
 
 
@@ -13,7 +13,7 @@ def test_what_would_be_lost_is_told_with_what_keeps_it(given: GivenMail, tmp_pat
     given.export(tmp_path / "out", given.app.human_key, given.lib.human_key)
     (tmp_path / "out" / "manifest.sig").write_text("s")
 
-    with pytest.raises(BundleWouldLose) as refused:
+    with pytest.raises(LostParts) as refused:
         require_nothing_lost(tmp_path / "out", ["app"], is_signed=False)
 
     assert "has lib too" in refused.value.message
