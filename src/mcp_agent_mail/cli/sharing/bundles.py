@@ -16,8 +16,8 @@ from mcp_agent_mail.core.plain_files import read_plain
 from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER
 from mcp_agent_mail.features.projects.lookup import called_by_people, looking_at_disk
 from mcp_agent_mail.features.sharing.folder import export_bundle
+from mcp_agent_mail.features.sharing.lost_parts import require_nothing_lost
 from mcp_agent_mail.features.sharing.manifest import SIGNATURE
-from mcp_agent_mail.features.sharing.losses import require_nothing_lost
 from mcp_agent_mail.features.sharing.results import SharedPreset
 from mcp_agent_mail.features.sharing.service import ShareRequest, SharingService
 from mcp_agent_mail.features.sharing.signatures import (

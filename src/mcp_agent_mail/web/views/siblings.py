@@ -51,6 +51,7 @@ class JoinView:
 
 
 def join_view(joining: SiblingJoin) -> JoinView:
+    """What the question says: by name at most SHOWN_NAMES of the projects that are joined by it too."""
     return JoinView(
         pair=[(one.id, one.name) for one in (joining.first, joining.second)],
         product="" if joining.product is None else joining.product.uid,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.features.sharing.losses import LostParts, require_nothing_lost
+from mcp_agent_mail.features.sharing.lost_parts import LostParts, require_nothing_lost
 from tests.given_mail import GivenMail
 
 
