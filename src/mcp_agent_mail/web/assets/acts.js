@@ -1,14 +1,16 @@
-// What keys act on, and what each would do there: press a button, or follow a link, of the page.
+// What keys act on, and what each would press or follow there.
 import { all, fetchPage, first } from "./swap.js";
 
 export const at = () => first("[data-row].at");
 export const linkOf = (row) => row?.querySelector("a.open") ?? row?.querySelector("a[href]");
+export const hrefOf = (row) => linkOf(row)?.getAttribute("href");
 export const press = (element) => element && (() => element.click());
 export function reach(one, block = "nearest") {
   (linkOf(one) ?? one.querySelector("button, summary"))?.focus({ preventScroll: true });
   one.scrollIntoView({ block });
 }
 export const shown = () => dispatchEvent(new Event("shown"));
+let marks = Promise.resolve();
 const boxOf = (row) => row?.querySelector(".choose input");
 const chosen = () => all(".choose input:checked").length;
 const composeLink = () => first("a[data-compose]");
@@ -67,32 +69,28 @@ function showChosen() {
   for (const button of all("#marks button")) button.disabled = !count;
 }
 
-// The page that answers an act comes in this one's place; where one stands stays.
-async function act(event) {
+// The page that answers comes in this one's place, unless one went on.
+addEventListener("submit", async (event) => {
   const { target, submitter } = event;
-  if (!target.matches("[data-row] form, [data-marks]")) return;
+  if (!target.matches("[data-marks]")) return;
   event.preventDefault();
   const body = new URLSearchParams(new FormData(target, submitter));
-  if (body.has("back")) body.set("back", location.pathname + location.search);
-  submitter.disabled = true;
-  const index = all("[data-row]").indexOf(at());
+  const { href, pathname, search } = location;
+  body.set("back", pathname + search);
+  for (const box of all(".choose :checked")) box.click();
+  const place = document.activeElement;
   const isReading = first("[data-article]:focus-within");
-  try {
-    const page = await fetchPage(target.action, { method: "POST", body });
-    first("main").replaceWith(page.querySelector("main"));
-    shown();
-    const rows = all("[data-row]");
-    const row = rows[index] ?? rows.at(-1);
-    const place = isReading ? first("[data-article]") : !row && first("main");
-    if (place) return place.focus({ preventScroll: true });
-    reach(row);
-  } catch {
-    submitter.disabled = false;
-    first(".keys-said").textContent = "No answer came. Look before you repeat it.";
-  }
-}
-
-addEventListener("submit", act);
+  const rows = all("[data-row]").map(hrefOf);
+  const rest = rows.slice(rows.indexOf(hrefOf(at())));
+  marks = marks.then(() => fetchPage(target.action, { method: "POST", body })).catch(() => {});
+  const main = (await marks)?.querySelector("main");
+  if (!main) first(".keys-said").textContent = "No answer came. Look before you repeat it.";
+  if (!main || location.href !== href || document.activeElement !== place) return;
+  first("main").replaceWith(main);
+  shown();
+  const next = isReading ? first("[data-article]") : all("[data-row]").find((row) => rest.includes(hrefOf(row)));
+  if (next) reach(next);
+});
 addEventListener("change", (event) => event.target.closest(".choose") && shown());
 addEventListener("shown", showChosen);
 addEventListener("pageshow", shown);

@@ -1,4 +1,4 @@
-// Every page works without this file. What it imports binds itself.
+// Every page works without this file.
 import "./drafts.js";
 import "./keys.js";
 import "./live.js";

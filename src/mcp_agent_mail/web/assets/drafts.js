@@ -28,7 +28,7 @@ addEventListener("submit", ({ target }) => {
   if (target.matches("[action='/mail/sign-out']")) sessionStorage.clear();
 });
 const sent = first("[data-sent]")?.dataset.sent;
-// Drafts of others go, and that of the letter which this page says was sent.
+// Drafts of others go, and of the letter that was sent.
 for (const [key, text] of bearer ? Object.entries(sessionStorage) : []) {
   if (!key.startsWith(bearer) || JSON.parse(text).idempotency_key === sent) sessionStorage.removeItem(key);
 }
@@ -40,7 +40,7 @@ for (const form of all("[data-letter]")) {
     sessionStorage.setItem(key, JSON.stringify(draft));
   };
   restore(form, JSON.parse(sessionStorage.getItem(key)) ?? {});
-  // What a browser brings back by itself may have been sent since.
+  // What a browser brings back may have been sent.
   form.autocomplete = "off";
   addEventListener("pageshow", (event) => event.persisted && location.replace(address));
   first("[data-restored] a").addEventListener("click", () => sessionStorage.removeItem(key));

@@ -40,14 +40,14 @@ export function listen(tell) {
     }
     source.addEventListener("error", () => {
       share("lost", last);
-      // What was cut comes back by itself; what was refused, or finds no server, does not.
+      // A stream that was cut comes back by itself.
       if (source.readyState !== EventSource.CLOSED) return;
       openAgain(pause * (0.75 + Math.random() / 2));
       pause = Math.min(pause * 2, LAST_PAUSE_MS);
     });
   };
   others?.addEventListener("message", (event) => hear(event.data));
-  // The lock is kept until the tab is closed: what is promised never comes.
+  // Kept until the tab is closed.
   if (others) navigator.locks.request(NAME, () => new Promise(open));
   else open();
 }

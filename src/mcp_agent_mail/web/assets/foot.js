@@ -1,4 +1,4 @@
-// The foot: the keys that do something for what is chosen, and the switch that turns all off.
+// The keys that do something for what is chosen, and the switch that turns all off.
 import { all, first } from "./swap.js";
 
 let isOff = false;

@@ -1,5 +1,5 @@
 // A page that hears of something asks for itself anew. New rows, and what is pointed at, wait: nothing moves.
-import { linkOf, reach, shown } from "./acts.js";
+import { hrefOf, reach, shown } from "./acts.js";
 import { listen } from "./events.js";
 import { all, fetchPage, first } from "./swap.js";
 
@@ -31,13 +31,13 @@ async function look() {
   timer = -1;
   isDue = false;
   try {
-    const page = await fetchPage(location.href);
+    const { href } = location;
+    const page = await fetchPage(href);
     if (first(".who form") && !page.querySelector(".who form")) throw { status: 401 };
     if (page.status !== 200) throw page;
-    document.title = page.title;
-    showRows(page);
-    showRegions(page);
     showLost(200);
+    if (href === location.href) show(page);
+    else soon();
   } catch ({ status = 500 }) {
     isDue = true;
     pause = FAILED_MS;
@@ -48,15 +48,18 @@ async function look() {
   if (isDue) soon();
 }
 
-// Why the page is not up to date, where it is not.
+function show(page) {
+  document.title = page.title;
+  showRows(page);
+  showRegions(page);
+}
+
 function showLost(status, at) {
   awaySince = status < 500 ? 0 : awaySince || at;
   const why = awaySince ? Date.now() - awaySince > RESTART_MS && "away" : status === 401 && "out";
   for (const one of all("[data-lost]")) one.hidden = one.dataset.lost !== why;
   first("[data-lost] time").textContent = new Date(awaySince).toTimeString().slice(0, 5);
 }
-
-const hrefOf = (row) => linkOf(row)?.getAttribute("href");
 
 // What is new waits; what was read elsewhere is shown so where it is.
 function showRows(page) {

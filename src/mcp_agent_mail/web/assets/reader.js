@@ -3,7 +3,7 @@ import { at, choose, linkOf, shown } from "./acts.js";
 import { fetchPage, first } from "./swap.js";
 
 export const isOpen = () => first("[data-reader] [data-article]");
-// How many addresses were visited without leaving the page.
+// Addresses visited within the page.
 export const depth = () => history.state?.depth ?? 0;
 
 function visit(path) {

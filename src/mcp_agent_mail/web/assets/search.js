@@ -12,9 +12,11 @@ async function find(field) {
   address.search = new URLSearchParams(new FormData(field.form));
   try {
     const found = (await fetchPage(address)).querySelector("[data-results]");
-    if (!found || words !== field.value) return;
+    if (!found) throw found;
+    if (words !== field.value) return;
     first("[data-results]").replaceWith(found);
     history.replaceState(history.state, "", address);
+    first(".fresh")?.setAttribute("hidden", "");
     shown();
   } catch {
     field.form.requestSubmit();
