@@ -65,3 +65,9 @@ async def type_keys(page: Page, *keys: str) -> None:
 async def leads_to(page: Page, origin: str, keys: tuple[str, ...], path: str) -> None:
     await type_keys(page, *keys)
     await page.wait_for_url(origin + path)
+
+
+async def rows_are(page: Page, selector: str, count: int) -> None:
+    await page.wait_for_function(
+        "([one, count]) => document.querySelectorAll(one).length === count", arg=[selector, count]
+    )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, Route
+from playwright.async_api import Page
 
 from tests.browser.chromium import watched_page
-from tests.browser.shop import APP, Shop, leads_to, open_shop, type_keys
+from tests.browser.shop import APP, Shop, leads_to, open_shop, rows_are, type_keys
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
@@ -21,12 +20,6 @@ _OPEN = "[data-reader] [data-article]"
 async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
     async with open_shop(tmp_path) as opened:
         yield opened
-
-
-async def _rows_are(page: Page, selector: str, count: int) -> None:
-    await page.wait_for_function(
-        "([one, count]) => document.querySelectorAll(one).length === count", arg=[selector, count]
-    )
 
 
 async def test_what_is_open_beside_the_list_has_an_address_that_back_forward_and_a_reload_find(shop: Shop) -> None:
@@ -167,157 +160,16 @@ async def test_keys_choose_mark_acknowledge_and_answer(shop: Shop) -> None:
     await type_keys(page, "j", "j", "x", "j", "x")
     assert await page.inner_text("[data-chosen]") == "2 chosen"
     await type_keys(page, "e")
-    await _rows_are(page, ".row.unread", 1)
+    await rows_are(page, ".row.unread", 1)
     assert await page.locator(".row.unread .subject").all_inner_texts() == ["Three"]
     await type_keys(page, "k", "k", "a")
-    await _rows_are(page, ".row.unread, .row .owes", 0)
+    await rows_are(page, ".row.unread, .row .owes", 0)
     await type_keys(page, "o")
     await page.wait_for_selector(f"{_OPEN} h1:text-is('Three')")
     await type_keys(page, "j")
     number = (await page.locator("[data-row].at a.open").get_attribute("href") or "").rpartition("/")[2]
     await leads_to(page, shop.served.url, ("r",), f"/mail/{shop.slug}/message/{number}/reply")
     assert await page.inner_text("h1") == "Reply to BlueLake"
-    assert watched.errors == []
-
-
-async def test_an_act_leaves_one_where_one_stands(shop: Shop) -> None:
-    for number in range(30):
-        await shop.write("Human", f"Letter {number}", ack_required=True)
-    watched = await shop.signed_in(await shop.context())
-    page = watched.page
-    chosen = page.locator("[data-row].at .subject")
-    await leads_to(page, shop.served.url, ("g", "n"), "/mail/now")
-    await watched.open("/mail?box=needs")
-
-    await type_keys(page, *"j" * 25, "a")
-    await _rows_are(page, ".owes", 29)
-    assert await chosen.inner_text() == "Letter 25"
-    assert await page.evaluate("window.scrollY") > 0
-    await type_keys(page, "a")
-    await _rows_are(page, ".owes", 28)
-    assert await chosen.inner_text() == "Letter 26"
-    await type_keys(page, "j")
-    assert await chosen.inner_text() == "Letter 27"
-    await type_keys(page, "o")
-    await page.wait_for_selector("[data-article] h1:text-is('Letter 27')")
-    await type_keys(page, "a")
-    await page.wait_for_selector("[data-article]:has-text('You acknowledged it')")
-    await leads_to(page, shop.served.url, ("u",), "/mail?box=needs")
-    await page.route("**/mail/marks", lambda route: route.abort())
-    await type_keys(page, "j", "a")
-    await page.wait_for_selector(".keys-said:has-text('No answer came')")
-    await page.unroute("**/mail/marks")
-    await type_keys(page, "a")
-    await _rows_are(page, ".owes", 26)
-    assert [one for one in watched.errors if "ERR_FAILED" not in one] == []
-
-
-async def test_the_row_after_an_act_is_the_same_though_new_mail_came_above_it(shop: Shop) -> None:
-    for subject in ("Older", "Newer"):
-        await shop.write("Human", subject)
-    watched = await shop.signed_in(await shop.context())
-    page = watched.page
-    await watched.open("/mail")
-    await type_keys(page, "j", "j")
-    await shop.write("Human", "Newest")
-    await page.wait_for_selector(".fresh:text-is('1 new')")
-
-    await type_keys(page, "e")
-    await page.wait_for_selector("[data-row]:has-text('Newest')")
-
-    assert await page.inner_text("[data-row].at .subject") == "Older"
-    assert watched.errors == []
-
-
-async def test_who_went_on_before_an_act_is_answered_keeps_what_one_does(shop: Shop) -> None:
-    for number in range(3):
-        await shop.write("Human", f"Letter {number}", ack_required=True)
-    watched = await shop.signed_in(await shop.context())
-    page = watched.page
-    await watched.open("/mail")
-    answers: asyncio.Queue[Route] = asyncio.Queue()
-
-    async def late(route: Route) -> None:
-        answers.put_nowait(route)
-
-    await page.route("**/mail/marks", late)
-    await type_keys(page, "j", "a", "j", "a", "/")
-    await page.keyboard.type("era a")
-    for _ in range(2):
-        route = await answers.get()
-        async with page.expect_response("**/mail/marks"):
-            await route.continue_()
-    await page.keyboard.type("nea")
-
-    assert await page.input_value("#filter") == "era anea"
-    assert await page.evaluate("document.activeElement.id") == "filter"
-    mail = await shop.served.call("fetch_inbox", project_key=APP, agent_name="Human")
-    assert [one["subject"] for one in mail if not one.get("acknowledged_at")] == ["Letter 0"]
-    assert watched.errors == []
-
-
-@pytest.mark.parametrize(("status", "body"), [(502, "<h1>Bad gateway</h1>"), (200, "")])
-async def test_an_answer_that_is_no_page_of_ours_leaves_the_page_and_says_so(
-    shop: Shop, status: int, body: str
-) -> None:
-    await shop.write("Human", "Letter")
-    watched = await shop.signed_in(await shop.context())
-    page = watched.page
-    await watched.open("/mail")
-    await page.route("**/mail/marks", lambda route: route.fulfill(status=status, body=body, content_type="text/html"))
-
-    await type_keys(page, "j", "e")
-    await page.wait_for_selector(".keys-said:has-text('No answer came')")
-
-    assert await page.locator("[data-row]").count() == 4
-
-
-async def test_a_request_that_is_answered_leaves_no_other_chosen(shop: Shop) -> None:
-    for name in ("QuietFox", "GreenHill"):
-        await shop.served.call("register_agent", project_key=APP, name=name, program="p", model="m")
-        await shop.served.call("request_contact", project_key=APP, from_agent=name, to_agent="RedStone", reason="Plan")
-    watched = await shop.signed_in(await shop.context())
-    page = watched.page
-    await watched.open("/mail?box=needs")
-
-    async with page.expect_navigation():
-        await type_keys(page, "j", "y")
-    await type_keys(page, "y")
-
-    assert await page.locator(".card.screen").count() == 1
-    assert watched.errors == []
-
-
-async def test_what_typing_finds_can_be_chosen_and_marked(shop: Shop) -> None:
-    for number in range(51):
-        await shop.write("RedStone" if number else "Human", f"Letter {number}")
-    watched = await shop.signed_in(await shop.context())
-    page = watched.page
-    await watched.open("/mail")
-    assert not await page.is_visible("#marks")
-
-    await type_keys(page, "/")
-    await page.keyboard.type("to:Human")
-    await _rows_are(page, "[data-row]", 1)
-    await type_keys(page, "Escape", "j", "x", "e")
-    await _rows_are(page, ".row.unread", 0)
-
-    assert watched.errors == []
-
-
-async def test_a_key_means_the_message_that_is_read_and_not_a_row_that_was_chosen_before(shop: Shop) -> None:
-    for subject in ("Read", "Chosen"):
-        await shop.write("Human", subject, ack_required=True)
-    watched = await shop.signed_in(await shop.context())
-    page = watched.page
-    await watched.open("/mail")
-
-    await type_keys(page, "j", "x", "j", "o")
-    await page.wait_for_selector(f"{_OPEN} h1:text-is('Read')")
-    await type_keys(page, "a")
-    await page.wait_for_selector(f"{_OPEN}:focus-within:has-text('You acknowledged it')")
-
-    assert await page.locator(".row:has(.owes) .subject").all_inner_texts() == ["Chosen"]
     assert watched.errors == []
 
 
@@ -339,14 +191,14 @@ async def test_a_list_is_filtered_while_one_types_and_escape_leads_to_its_rows(s
 
     await type_keys(page, "/")
     await page.keyboard.type("coupons")
-    await _rows_are(page, "[data-row]", 1)
+    await rows_are(page, "[data-row]", 1)
     assert page.url == shop.served.url + "/mail?q=coupons"
     await type_keys(page, "Escape")
     assert await page.input_value("#filter") == "coupons"
     await type_keys(page, "j", "x")
     assert await page.inner_text("[data-chosen]") == "1 chosen"
     await type_keys(page, "/", "Control+a", "Delete")
-    await _rows_are(page, "[data-row]", 4)
+    await rows_are(page, "[data-row]", 4)
 
     assert watched.errors == []
 
@@ -411,7 +263,7 @@ async def test_what_needs_a_person_is_acknowledged_answered_and_approved_by_keys
     await type_keys(page, "Enter")
     await page.wait_for_url("**/mail?box=needs")
     await type_keys(page, "j", "a")
-    await _rows_are(page, ".owes", 0)
+    await rows_are(page, ".owes", 0)
     await leads_to(page, shop.served.url, ("g", "i"), "/mail")
     await leads_to(page, shop.served.url, ("j", "r"), f"/mail/{shop.slug}/message/{number}/reply")
     await page.keyboard.type("Yes, do")

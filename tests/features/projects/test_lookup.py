@@ -296,3 +296,15 @@ async def test_calls_of_people_name_a_project_as_they_see_it_and_agents_by_its_d
 
         assert await outcome(harness.call("list_agents", by=by, project_key="some-app")) is is_taken
         assert await outcome(harness.read("resource://agents/some-app", by=by)) is is_taken
+
+
+@pytest.mark.parametrize("made", ["/backend", "/srv/other/backend"])
+async def test_no_directory_that_is_made_takes_the_name_of_another_project(made: str, tmp_path: Path) -> None:
+    person = Credentials(via="local")
+    async with open_identity(tmp_path) as harness:
+        await harness.call("ensure_project", human_key="/code/backend")
+        await harness.call("list_agents", by=person, project_key="backend")
+        await harness.call("ensure_project", human_key=made)
+
+        with pytest.raises(AmbiguousProject, match="2 projects are called backend"):
+            await harness.call("list_agents", by=person, project_key="backend")

@@ -10,7 +10,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.names import did_you_mean
 from mcp_agent_mail.domain.projects import Project, UnknownProject
 from mcp_agent_mail.features.identity.lookup import names_everywhere
-from mcp_agent_mail.features.projects.lookup import AmbiguousProject, find_project, require_called
+from mcp_agent_mail.features.projects.lookup import AmbiguousProject, require_called
 from mcp_agent_mail.store.transaction import View
 
 MOST_NAMED = 50
@@ -21,7 +21,7 @@ def numbered_project(view: View, key: str) -> Project:
     """By its slug, a former one, its path, its number, or the name that people see while one project alone has it.
     Raises UnknownProject, AmbiguousProject.
     """
-    return find_project(view, key) or _find_by_number(view, key) or require_called(view, key)
+    return _find_by_number(view, key) or require_called(view, key)
 
 
 def meant_project(view: View, key: str) -> Project:

@@ -138,25 +138,32 @@ def require_project(view: View, key: str) -> Project:
 
 
 def require_called(view: View, key: str) -> Project:
-    """As `find_project`; where that finds none, also by the name that people see, while one project alone has it.
-    Raises UnknownProject, AmbiguousProject.
+    """The project of this path or slug (a former one too); else the one that alone is called so: by its uid, its plain
+    slug, or the name that people see. Raises UnknownProject, AmbiguousProject.
+
+    A name may be taken by whoever makes a directory: it never goes before another's.
     """
-    found = find_project(view, key)
-    if found is not None:
-        return found
-    name = key.strip().casefold()
-    called = [one for one in view.projects.newest(_CALLED, include_archived=True) if one.name.casefold() == name]
-    if not called:
-        called = view.projects.find_by_plain_slug(name, limit=_SHOWN + 1)
+    wanted = key.strip()
+    exact = find_by_path(view, wanted) if is_path(wanted) else _find_by_whole_slug(view, wanted.lower())
+    if exact is not None:
+        return exact
+    name = wanted.casefold()
+    tied = find_project(view, wanted)
+    candidates = [
+        *([] if tied is None else [tied]),
+        *(one for one in view.projects.newest(_CALLED, include_archived=True) if one.name.casefold() == name),
+        *view.projects.find_by_plain_slug(name, limit=_SHOWN + 1),
+    ]
+    called = list({one.id: one for one in candidates}.values())
     if len(called) > 1:
         slugs = [one.slug for one in called]
         raise AmbiguousProject(
-            f"{len(slugs)} projects are called {key.strip():.100}.",
+            f"{len(slugs)} projects are called {wanted:.100}.",
             hint=f"Write which: {listed(slugs[:_SHOWN])}.",
             data={"projects": slugs[:_SHOWN]},
         )
     if not called:
-        raise _unknown(view, key.strip())
+        raise _unknown(view, wanted)
     return called[0]
 
 
@@ -175,13 +182,16 @@ def require_writable(project: Project) -> Project:
 
 
 def _find_by_slug(view: View, slug: str) -> Project | None:
-    project = view.projects.find_by_slug(slug)
-    if project is None:
-        project = _find_by_alias(view, slug_alias(slug)) or find_tied(view, uid_tie(slug))
+    project = _find_by_whole_slug(view, slug) or find_tied(view, uid_tie(slug))
     if project is None:
         candidates = view.projects.find_by_plain_slug(slug, limit=2)
         project = candidates[0] if len(candidates) == 1 else None
     return project
+
+
+def _find_by_whole_slug(view: View, slug: str) -> Project | None:
+    """Of now, or a former one: no other project can be given it."""
+    return view.projects.find_by_slug(slug) or _find_by_alias(view, slug_alias(slug))
 
 
 def _find_by_alias(view: View, alias: str) -> Project | None:
