@@ -4,6 +4,8 @@ import asyncio
 import os
 import shutil
 import sqlite3
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.concurrency.turns import TooMuchAtOnce
+from mcp_agent_mail.store.engine import long_reads
+from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.faults import DatabaseTakenAway, OpenFiles, StoreDamaged
 from mcp_agent_mail.store.engine.long_reads import LongReads, ReadTooLong
 
@@ -118,6 +122,37 @@ async def test_a_connection_lent_out_while_closing_is_closed_when_it_comes_back(
 
     with pytest.raises(ValueError, match="closed"):
         await connection.execute_fetchall("SELECT 1")
+
+
+async def test_a_read_that_is_cancelled_while_its_connection_opens_leaves_no_thread_behind(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opens, may_open = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def slowly(path: Path, **options: bool) -> sqlite3.Connection:
+        loop.call_soon_threadsafe(opens.set)
+        may_open.wait(60)
+        time.sleep(0.2)
+        return open_reading(path, **options)
+
+    monkeypatch.setattr(long_reads, "open_reading", slowly)
+    reads = LongReads(path)
+    before = set(threading.enumerate())
+
+    async def read() -> None:
+        async with reads.connection():
+            pass
+
+    reading = asyncio.create_task(read())
+    await opens.wait()
+    (opening,) = set(threading.enumerate()) - before
+    reading.cancel()
+    await asyncio.gather(reading, return_exceptions=True)
+    may_open.set()
+    await reads.close()
+
+    assert not opening.is_alive()
 
 
 async def test_a_mistake_in_a_query_stays_what_it_is(path: Path) -> None:

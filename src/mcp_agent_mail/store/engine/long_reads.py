@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import aiosqlite
 
@@ -57,7 +58,7 @@ class LongReads:
         self._path = path
         self._files = OpenFiles(path) if files is None else files
         self._idle: list[_Lent] = []
-        self._ending: set[asyncio.Future[object]] = set()
+        self._ending: set[asyncio.Future[Any]] = set()
         bounds = TurnBounds(
             places=connections,
             places_each=EACH,
@@ -135,7 +136,13 @@ class LongReads:
             return connection
 
         self._files.require_in_place()
-        connection = await aiosqlite.core.Connection(connect, _ROWS_AT_ONCE)
+        connection = aiosqlite.core.Connection(connect, _ROWS_AT_ONCE)
+        try:
+            await connection
+        except BaseException:
+            # The library has told its thread to stop, and tells nobody when that has ended.
+            self._await_end(asyncio.ensure_future(asyncio.to_thread(connection._thread.join)))  # noqa: SLF001
+            raise
         try:
             bound.begin(self._time_bound_s)
             await connection.execute_fetchall("SELECT count(*) FROM sqlite_schema")
@@ -154,8 +161,11 @@ class LongReads:
     def _discard(self, connection: aiosqlite.Connection) -> None:
         ended = connection.stop()
         if ended is not None:
-            self._ending.add(ended)
-            ended.add_done_callback(self._ending.discard)
+            self._await_end(ended)
+
+    def _await_end(self, ended: asyncio.Future[Any]) -> None:
+        self._ending.add(ended)
+        ended.add_done_callback(self._ending.discard)
 
     def _told(self, error: sqlite3.Error, bound: _Bound) -> Exception:
         if bound.is_over:
