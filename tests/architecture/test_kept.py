@@ -21,6 +21,10 @@ ALLOWED = {
     ("core/concurrency/computation.py", "Thread"): "bounded work whose caller keeps a place in Turns until it ends",
     ("core/git/process.py", "Timer"): "ends a Git that is late; its call ends with it",
     ("store/engine/writer.py", "Thread"): "its end is told to everybody who waits and who comes, and health says error",
+    (
+        "store/engine/long_reads.py",
+        "run_in_executor",
+    ): "the end of a thread that opened a connection nobody waits for now",
     ("store/engine/writer.py", "to_thread"): "the end of the writer's thread, which takes what is queued",
     ("archive/steps.py", "Thread"): "in the archiver: what it raises is raised where its step is awaited",
     ("llm/lite_llm.py", "Thread"): "what a model's library raises goes to the call that awaits it",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.agentmail.test_commands import NONE, sent
-from tests.cli.agentmail.tmux_session import WITHIN_S, AgentMailHome, TmuxSession, command, needs_tmux
+from tests.cli.agentmail.tmux_session import WITHIN_S, AgentMailHome, TmuxSession, needs_tmux
 from tests.served import Served
 
 _PATIENT = """
@@ -125,7 +125,7 @@ def test_what_hangs_before_the_server_is_ended_by_the_alarm(home: AgentMailHome,
 def _told_into(session: TmuxSession, descriptor: int) -> subprocess.CompletedProcess[bytes]:
     """The hook of `a2`, whose client has this end for its words."""
     return subprocess.run(
-        command("receive", "--hook"),
+        [sys.executable, "-c", _PATIENT, "receive", "--hook"],
         stderr=descriptor,
         check=False,
         timeout=WITHIN_S,

@@ -141,7 +141,7 @@ class LongReads:
             await connection
         except BaseException:
             # The library has told its thread to stop, and tells nobody when that has ended.
-            self._await_end(asyncio.ensure_future(asyncio.to_thread(connection._thread.join)))  # noqa: SLF001
+            self._await_end(asyncio.get_running_loop().run_in_executor(None, connection._thread.join))  # noqa: SLF001
             raise
         try:
             bound.begin(self._time_bound_s)
