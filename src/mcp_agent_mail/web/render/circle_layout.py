@@ -73,9 +73,9 @@ def circle_order(labels: Sequence[str], pairs: Sequence[tuple[str, str]]) -> lis
         beside[first].add(second)
         beside[second].add(first)
     order = _along(labels, beside)
-    places = {label: place for place, label in enumerate(order)}
+    circle = _CircleOrder(order, beside)
     for _ in range(_ROUNDS):
-        if not _mended(order, places, beside):
+        if not circle.mend():
             break
     return order
 
@@ -93,23 +93,38 @@ def _along(labels: Sequence[str], beside: Mapping[str, set[str]]) -> list[str]:
     return list(order)
 
 
-def _mended(order: list[str], places: dict[str, int], beside: Mapping[str, set[str]]) -> bool:
-    """Whether any two changed places, after which lines are shorter."""
-    count, has_changed = len(order), False
-    for place in range(count):
-        for step in range(1, min(_REACH, count // 2) + 1):
-            first, second = order[place], order[(place + step) % count]
-            before = _length(first, places, beside) + _length(second, places, beside)
-            places[first], places[second] = places[second], places[first]
-            if _length(first, places, beside) + _length(second, places, beside) < before:
-                order[places[first]], order[places[second]] = first, second
-                has_changed = True
-            else:
-                places[first], places[second] = places[second], places[first]
-    return has_changed
+class _CircleOrder:
+    """An order that is mended in place. The length of an agent's lines is in places along the circle."""
 
+    def __init__(self, order: list[str], beside: Mapping[str, set[str]]) -> None:
+        count = len(order)
+        self._order, self._beside = order, {label: tuple(others) for label, others in beside.items()}
+        self._places = {label: place for place, label in enumerate(order)}
+        self._far = [
+            [min(abs(one - other), count - abs(one - other)) for other in range(count)] for one in range(count)
+        ]
+        self._lengths = {label: self._length(label) for label in order}
 
-def _length(label: str, places: Mapping[str, int], beside: Mapping[str, set[str]]) -> int:
-    """Of an agent's lines, in places along the circle."""
-    own, count = places[label], len(places)
-    return sum(min(far, count - far) for far in (abs(own - places[one]) for one in beside[label]))
+    def mend(self) -> bool:
+        """Whether any two changed places, after which lines are shorter."""
+        count, has_changed = len(self._order), False
+        for place in range(count):
+            for step in range(1, min(_REACH, count // 2) + 1):
+                has_changed |= self._changed(place, (place + step) % count)
+        return has_changed
+
+    def _changed(self, place: int, other: int) -> bool:
+        first, second = self._order[place], self._order[other]
+        before = self._lengths[first] + self._lengths[second]
+        self._places[first], self._places[second] = other, place
+        if (of_first := self._length(first)) < before and of_first + self._length(second) < before:
+            self._order[place], self._order[other] = second, first
+            for label in (first, second, *self._beside[first], *self._beside[second]):
+                self._lengths[label] = self._length(label)
+            return True
+        self._places[first], self._places[second] = place, other
+        return False
+
+    def _length(self, label: str) -> int:
+        far, places = self._far[self._places[label]], self._places
+        return sum([far[places[other]] for other in self._beside[label]])
