@@ -62,7 +62,7 @@ unlink: ## Take away what `make link` put there, and nothing else
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test cover testers llm hooks homes browser deploy packages extras attack auth fuzz hostile faults patterns contest pages rebuild restore crash ladder hook-faults doors-histories imports postal-burst real-clients ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the pages in a browser, what lies in deploy/, the packages, the extras, the attacks, who comes in, a million inputs, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, the rounds of hooks, the histories of doors, the large import, the burst at postal, and the real agent CLIs where there is npm
+check-all: test cover testers both-paths llm hooks homes browser deploy packages extras attack auth fuzz hostile faults patterns contest pages rebuild restore crash ladder hook-faults doors-histories imports postal-burst real-clients ## `make test`, what it covers, the protocol testers, MCP without its fast path, the guard beside real hook programs, the pages in a browser, what lies in deploy/, the packages, the extras, the attacks, who comes in, a million inputs, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, the rounds of hooks, the histories of doors, the large import, the burst at postal, and the real agent CLIs where there is npm
 
 .PHONY: lint
 lint: $(DEV)
@@ -91,6 +91,10 @@ inspector: $(NPM) ## The MCP inspector's command line against a running server
 .PHONY: conformance
 conformance: $(NPM) ## The MCP conformance suite against a running server, both protocol eras
 	@$(BIN)/python -m tests.conformance scenarios $(ARGS)
+
+.PHONY: both-paths
+both-paths: $(DEV) ## The tests of MCP with every call going through FastMCP; `make test` runs them past it
+	@HTTP_FAST_PATH_ENABLED=false $(BIN)/pytest -n $(WORKERS) tests/server tests/contracts tests/facades $(ARGS)
 
 .PHONY: hooks
 hooks: $(HOOKS) $(NPM) ## The guard beside the real husky, pre-commit framework and lefthook

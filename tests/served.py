@@ -165,6 +165,10 @@ def git(repository: Path, *arguments: str) -> str:
     return done.stdout
 
 
+_KEPT = frozenset({"PATH", "HOME", "PYTHONPATH", "LANG", "TMPDIR", "COVERAGE_PROCESS_CONFIG", "HTTP_FAST_PATH_ENABLED"})
+"""Of the tests' own environment; the last is what `make both-paths` sets."""
+
+
 class Served:
     """`with Served(root) as server`: our server over the store at `root`.
 
@@ -201,11 +205,7 @@ class Served:
 
     def environment(self) -> dict[str, str]:
         """No setting of the person running the tests gets through to the server."""
-        kept = {
-            name: value
-            for name, value in os.environ.items()
-            if name in ("PATH", "HOME", "PYTHONPATH", "LANG", "TMPDIR", "COVERAGE_PROCESS_CONFIG")
-        }
+        kept = {name: value for name, value in os.environ.items() if name in _KEPT}
         return {
             **kept,
             "STORAGE_ROOT": str(self.root),

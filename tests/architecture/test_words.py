@@ -16,8 +16,8 @@ PLAIN = frozenset(
  a abandoned accepted acquired action activity addres addresse addressed addressee admission admitted adopted adoption
  aggregate ahead aliase all alone already ambiguou amount answer answered app archiving argument asgi asked assessment
  at audience auth authentication auto away back backfill background backlog bad bar begun behind bench beside beyond
- blocked body both bound boundary bounded branch broken bu budget busy by call cannot care carried carrier change
- changed charge chart check checked checkout choice claimed claude cli client clock closed closing column command
+ blocked body both bound boundary bounded branch broken bu budget busy by call cancelled cannot care carried carrier
+ change changed charge chart check checked checkout choice claimed claude cli client clock closed closing column command
  committed completion config contradict conversation conversion converted copie costly count counter counting cue
  cursor cutoff cycled damaged data database day deadline declined definition deliverie denied derived differ difference
  direction directory discovery disk dismissed document done draft drained draining duration echo echoing edited either
@@ -26,7 +26,7 @@ PLAIN = frozenset(
  function gate gateway git given glob gone grant graph group growth guarded guarding guidance handshake hard head
  health hearing history hit holder home http identifier identitie ignored importance inboxe index inline input insert
  inspection installation installed instruction instrumented integrity internal introspection invalid invited it item
- job joined journal json judgement kept keyed kill kind known lag large layout lazy leaf lean leased ledger left lender
+ job joined journal json judgement kept keyed kill kind lag large layout lazy leaf lean leased ledger left lender
  limit limited limiter line link linked list listed listen listing lite llm loaded lock locked log long loop lost mail
  maker many markdown marked matching mcp memory message messaging meta metric migration mismatch misread missing
  mistake mode model month move moved much named naming near nearby need neighbourhood new newcomer newer newest no
@@ -36,7 +36,7 @@ PLAIN = frozenset(
  preview probe problem proces program progres prompt proof proxie proxy pushed pusher query question queued quota
  ranked raw reached reader readership reading ready real reason rebuilt recent recipient record recorded recording
  recovered redactor ref refined refiner refresher refusal refused registered relation released remembered remote
- renamed renew renewed repack repairer replayed reply report reporter repository request requested required reserve
+ renamed renew renewed repack repairer replayed reply report reporter repository requested required reserve
  reserved reserver resolver resolving response restorer result retry rewrite root round row rpc rule run running sample
  scan scanner scene scope screen scripted sealed search secret section seen selector self send sender sent serve served
  server service set setting setup share shared sharing shown sighting sign signature silence size skipped somebody

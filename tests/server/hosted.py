@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -23,7 +24,7 @@ from mcp_agent_mail.server.edge.bearers import BearerRules, Bearers
 from mcp_agent_mail.server.edge.edge import Edge
 from mcp_agent_mail.server.edge.gate import Gate
 from mcp_agent_mail.server.edge.rates import NO_RATES, Rates
-from mcp_agent_mail.server.mcp import create_mcp
+from mcp_agent_mail.server.mcp import create_mcp, fast_path_of
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.preferences import Connections
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter, ConnectionLimits
@@ -32,6 +33,8 @@ from mcp_agent_mail.server.transport.listener import open_listener
 from mcp_agent_mail.server.transport.web_server import WebServer
 
 VERSION = "7.8.9"
+HAS_FAST_PATH = os.environ.get("HTTP_FAST_PATH_ENABLED") != "false"
+"""`make both-paths` runs the tests of MCP without it, too."""
 
 
 def toy_tools() -> list[ToolSpec]:
@@ -118,24 +121,25 @@ async def always_ready() -> bool:
 def toy_app(
     edge: Edge | None = None,
     *,
-    http_path: str = "/mail",
     log: bool = False,
     ready: bool = True,
     more_tools: tuple[ToolSpec, ...] = (),
     connections: Connections | None = None,
     doors: Doors = NO_DOORS,
     places: CallPlaces | None = None,
+    has_fast_path: bool = HAS_FAST_PATH,
 ) -> HttpApp:
     async def is_ready() -> bool:
         return ready
 
     calls = Calls(ToolTable([*toy_tools(), *more_tools]), ResourceTable(toy_resources()), log_calls=log, places=places)
+    mcp = create_mcp(calls, version=VERSION)
     return HttpApp(
-        McpEndpoint(create_mcp(calls, version=VERSION)),
+        McpEndpoint(mcp, fast_path=fast_path_of(mcp, calls) if has_fast_path else None),
         calls,
         edge or toy_edge(),
         HttpOptions(
-            http_path=http_path,
+            http_path="/mail",
             log_requests=log,
             connections=connections or Connections(Profiles()),
             doors=doors,

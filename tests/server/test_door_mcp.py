@@ -23,7 +23,7 @@ from mcp_agent_mail.facades.tool_door import DoorAnswer, DoorTools
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.doors import Doors, ServerParts
-from tests.server.hosted import hosted, toy_app
+from tests.server.hosted import HAS_FAST_PATH, hosted, toy_app
 from tests.server.test_mcp import ERAS, HANDSHAKE, handshake_call, post
 
 HELLO = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
@@ -120,7 +120,7 @@ class _Door:
 async def toy() -> AsyncIterator[Toy]:
     made = Toy()
     calls = Calls(ToolTable([]), ResourceTable([]), usage=made.usage)
-    door = _Door(made, ServerParts(calls))
+    door = _Door(made, ServerParts(calls, has_fast_path=HAS_FAST_PATH))
     doors = Doors(by_part={"/agents/": door}, apps={Door.POSTAL: door})
     async with hosted(toy_app(doors=doors)) as made.url:
         yield made

@@ -13,6 +13,7 @@ from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.doors import ServerParts
 from mcp_agent_mail.server.mailbox_door import make_mailbox
+from tests.server.hosted import HAS_FAST_PATH
 from tests.server.whole_app import open_services, settings_of
 
 AGED = "UPDATE agents SET last_active_ts = 1 WHERE name = 'idle'"
@@ -33,7 +34,7 @@ async def test_while_it_is_open_long_idle_mailboxes_retire(tmp_path: Path) -> No
             )
         )
         calls = Calls(services.tools, services.resources)
-        door = make_mailbox(settings, services, calls, ServerParts(calls))
+        door = make_mailbox(settings, services, calls, ServerParts(calls, has_fast_path=HAS_FAST_PATH))
         assert [kept.name for kept in services.also_kept] == ["idle-mailboxes"]
 
         async with door.opened(), asyncio.timeout(10):
@@ -48,6 +49,6 @@ async def test_without_a_pace_or_a_time_nothing_sweeps(tmp_path: Path, name: str
     settings: Settings = settings_of(tmp_path, **{name: "0"})
     async with open_services(settings) as (services, _):
         calls = Calls(services.tools, services.resources)
-        make_mailbox(settings, services, calls, ServerParts(calls))
+        make_mailbox(settings, services, calls, ServerParts(calls, has_fast_path=HAS_FAST_PATH))
 
         assert services.also_kept == []

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mcp_agent_mail.server.request_ids import RequestIds, TakenId
+from mcp_agent_mail.server.request_ids import RequestCancelled, RequestIds, SessionEnded, TakenId
 from tests.server.served_mail import PROJECT, Served, serving
 from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS
 
@@ -123,3 +123,65 @@ def test_what_is_no_request_of_that_id_passes(body: bytes) -> None:
 def test_the_name_of_a_sessions_own_stream_is_no_id() -> None:
     with pytest.raises(TakenId), RequestIds().entered(b"s", b'{"id": "_GET_stream", "method": "m"}'):
         pass
+
+
+async def _running(ids: RequestIds, begun: asyncio.Event, *, goes_on: bool = False) -> str:
+    try:
+        with ids.running(b"s", 5):
+            begun.set()
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                if not goes_on:
+                    raise
+    except (RequestCancelled, SessionEnded) as ended:
+        task = asyncio.current_task()
+        assert task is not None
+        await asyncio.sleep(0)
+        return f"{type(ended).__name__} {task.cancelling()}"
+    return "done"
+
+
+CANCEL_5 = b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}'
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("goes_on", [False, True])
+async def test_a_cancelled_one_is_told_once_and_its_task_lives_on(times: int, goes_on: bool) -> None:
+    """Also where its work does not end by it."""
+    ids, begun = RequestIds(), asyncio.Event()
+    task = asyncio.create_task(_running(ids, begun, goes_on=goes_on))
+    await begun.wait()
+
+    for _ in range(times):
+        ids.cancel(b"s", CANCEL_5)
+
+    assert await task == "RequestCancelled 0"
+    with ids.running(b"s", 5):
+        pass
+
+
+async def test_what_runs_ends_with_its_session_and_with_no_other() -> None:
+    ids, begun = RequestIds(), asyncio.Event()
+    task = asyncio.create_task(_running(ids, begun))
+    await begun.wait()
+
+    ids.end(b"other")
+    ids.cancel(b"other", CANCEL_5)
+    await asyncio.sleep(0)
+    is_left = not task.done()
+    ids.end(b"s")
+
+    assert (is_left, await task) == (True, "SessionEnded 0")
+
+
+async def test_an_end_of_the_task_itself_is_no_cancellation_by_the_client() -> None:
+    ids, begun = RequestIds(), asyncio.Event()
+    task = asyncio.create_task(_running(ids, begun))
+    await begun.wait()
+
+    ids.cancel(b"s", CANCEL_5)
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task

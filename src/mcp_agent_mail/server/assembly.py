@@ -23,8 +23,9 @@ from mcp_agent_mail.server.doors import open_doors
 from mcp_agent_mail.server.edge.by_settings import bearers_of, edge_of, sign_in_of
 from mcp_agent_mail.server.edge.edge import Edge
 from mcp_agent_mail.server.edge.paths import PathClass
+from mcp_agent_mail.server.fast_path.fast_path import FastPath
 from mcp_agent_mail.server.guard import CHECK, EVENTS, GuardEndpoint
-from mcp_agent_mail.server.mcp import create_mcp
+from mcp_agent_mail.server.mcp import create_mcp, fast_path_of
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.observability.call_lines import CallLines
 from mcp_agent_mail.server.observability.metrics import PATH as METRICS
@@ -73,11 +74,13 @@ def build_http_app(
     suggest = suggesting(services.suggestions, services.identity.caller)
     subscriptions = SubscriptionEndpoint(services.subscriptions)
     edge = edge_of(settings, bearers_of(settings, services, operator_token=operator_token))
+    mcp = create_mcp(calls, version=__version__, suggest=suggest, subscriptions=subscriptions)
     return HttpApp(
         create_endpoint(
-            create_mcp(calls, version=__version__, suggest=suggest, subscriptions=subscriptions),
+            mcp,
             subscriptions,
             fixtures=settings.test_fixtures_enabled,
+            fast_path=fast_path_of(mcp, calls) if settings.http_fast_path_enabled else None,
         ),
         calls,
         edge,
@@ -90,7 +93,7 @@ def build_http_app(
                 METRICS: ServedPath(PathClass.METRICS, _metrics(services, calls, edge, connections).answer),
                 **{path: ServedPath(one, make(services, calls)) for path, (one, make) in ROUTES.items()},
             },
-            endpoints={CLAIMS.name: _claims(services, calls)} if settings.claims_enabled else {},
+            endpoints={CLAIMS.name: _claims(settings, services, calls)} if settings.claims_enabled else {},
             doors=open_doors(settings, services, calls, door_ports),
             bound_waiters=services.delivery.waiters.bound,
             sign_in=sign_in_of(settings),
@@ -104,10 +107,10 @@ def _pages(settings: Settings, services: Services, calls: Calls, edge: Edge) -> 
     return PagesEndpoint(services, calls, edge, public_url=settings.http_public_url) if settings.web_enabled else None
 
 
-def _claims(services: Services, calls: Calls) -> McpEndpoint:
+def _claims(settings: Settings, services: Services, calls: Calls) -> McpEndpoint:
     from mcp_agent_mail.server.claims import claims_endpoint  # noqa: PLC0415  # a profile that is off costs no start
 
-    return claims_endpoint(services, calls)
+    return claims_endpoint(services, calls, has_fast_path=settings.http_fast_path_enabled)
 
 
 def _beside(
@@ -176,13 +179,17 @@ def connections_of(settings: Settings, loaded: Sequence[str] = ()) -> Connection
 
 
 def create_endpoint(
-    mcp: FastMCP[Any], subscriptions: SubscriptionEndpoint | None = None, *, fixtures: bool
+    mcp: FastMCP[Any],
+    subscriptions: SubscriptionEndpoint | None = None,
+    *,
+    fixtures: bool,
+    fast_path: FastPath | None = None,
 ) -> McpEndpoint:
     """The MCP endpoint of a server, with what testers call beside it when `fixtures`."""
     if not fixtures:
-        return McpEndpoint(mcp, subscriptions=subscriptions)
+        return McpEndpoint(mcp, subscriptions=subscriptions, fast_path=fast_path)
     from mcp_agent_mail.server.fixtures.endpoint import FixtureEndpoint  # noqa: PLC0415  # testers only
     from mcp_agent_mail.server.fixtures.mount import mount_fixtures  # noqa: PLC0415
 
     mount_fixtures(mcp)
-    return FixtureEndpoint(mcp, subscriptions=subscriptions)
+    return FixtureEndpoint(mcp, subscriptions=subscriptions, fast_path=fast_path)

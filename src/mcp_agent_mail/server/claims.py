@@ -10,14 +10,14 @@ from mcp_agent_mail.features.identity.connection import ConnectionIdentity, Conn
 from mcp_agent_mail.features.projects.path_resolution import ResolvingResourceTable, ResolvingToolTable
 from mcp_agent_mail.server.completion import suggesting
 from mcp_agent_mail.server.dispatch import Calls
-from mcp_agent_mail.server.mcp import create_mcp
+from mcp_agent_mail.server.mcp import create_mcp, fast_path_of
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 
 MAX_SESSIONS = 500
 """Beyond these a client is served without one and does not notice."""
 
 
-def claims_endpoint(services: Services, calls: Calls) -> McpEndpoint:
+def claims_endpoint(services: Services, calls: Calls, *, has_fast_path: bool) -> McpEndpoint:
     """Its calls are told, and its long ones take turns, with those of `calls`. Nobody is told of changes, so that there
     are no event streams, and no prompts, which name tools of ours.
     """
@@ -27,7 +27,9 @@ def claims_endpoint(services: Services, calls: Calls) -> McpEndpoint:
     )
     resources = ResolvingResourceTable(claims_resources(services), resolver)
     suggest = suggesting(services.suggestions, services.identity.caller)
-    mcp = create_mcp(calls.beside(tools, resources), version=__version__, suggest=suggest, workflows=())
-    endpoint = McpEndpoint(mcp, max_sessions=MAX_SESSIONS)
+    calls = calls.beside(tools, resources)
+    mcp = create_mcp(calls, version=__version__, suggest=suggest, workflows=())
+    fast_path = fast_path_of(mcp, calls) if has_fast_path else None
+    endpoint = McpEndpoint(mcp, max_sessions=MAX_SESSIONS, fast_path=fast_path)
     endpoint.max_streams = 0
     return endpoint

@@ -11,7 +11,7 @@ from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.facades.asgi import DoorRequest
 from mcp_agent_mail.facades.tool_door import DoorTools, DoorToolTable
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
-from mcp_agent_mail.server.mcp import FACTS, create_mcp
+from mcp_agent_mail.server.mcp import FACTS, create_mcp, fast_path_of
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.rendering.mcp_words import words_of
 
@@ -24,12 +24,15 @@ class DoorMcp:
     matter of a door's. There are no streams beside those that answer a call.
     """
 
-    def __init__(self, tools: DoorTools, calls: Calls) -> None:
-        table = DoorToolTable(tools.tools)
-        mcp = create_mcp(
-            calls.beside(table, ResourceTable([])), version=__version__, workflows=(), words=words_of(tools)
+    def __init__(self, tools: DoorTools, calls: Calls, *, has_fast_path: bool) -> None:
+        calls, words = calls.beside(DoorToolTable(tools.tools), ResourceTable([])), words_of(tools)
+        mcp = create_mcp(calls, version=__version__, workflows=(), words=words)
+        self._endpoint = McpEndpoint(
+            mcp,
+            max_sessions=MAX_SESSIONS,
+            progress_every_s=tools.progress_every_s,
+            fast_path=fast_path_of(mcp, calls, words) if has_fast_path else None,
         )
-        self._endpoint = McpEndpoint(mcp, max_sessions=MAX_SESSIONS, progress_every_s=tools.progress_every_s)
         self._endpoint.max_streams = 0
 
     def opened(self) -> AbstractAsyncContextManager[None]:

@@ -98,13 +98,14 @@ _PATHS: Mapping[str, tuple[Door, str]] = MappingProxyType(
 class ServerParts:
     """`AsgiParts`, over the parts that this server's own routes are made of."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: Calls, *, has_fast_path: bool) -> None:
         self._calls = calls
+        self._has_fast_path = has_fast_path
 
     def mcp(self, tools: DoorTools) -> DoorMcp:
         from mcp_agent_mail.server.door_mcp import DoorMcp  # noqa: PLC0415  # doors that are shut cost no start
 
-        return DoorMcp(tools, self._calls)
+        return DoorMcp(tools, self._calls, has_fast_path=self._has_fast_path)
 
     async def read(self, receive: Receive) -> tuple[bytes, Receive]:
         body = await read_body(receive)
@@ -205,7 +206,7 @@ def open_doors(
     openings: Mapping[Door, Opening] = OPENINGS,
 ) -> Doors:
     """The doors that the settings switch on. `ports` are those that are bound for doors of their own."""
-    parts = ServerParts(calls)
+    parts = ServerParts(calls, has_fast_path=settings.http_fast_path_enabled)
     apps = {door: one.make(settings, services, calls, parts) for door, one in openings.items() if one.is_on(settings)}
     if not apps:
         return NO_DOORS

@@ -8,8 +8,7 @@ when an update moves them.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -36,22 +35,20 @@ from mcp_types import Tool as WireTool
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
 
-from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.core.concurrency.outside_end import is_from_outside, running_task
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.params import IdentityPart
 from mcp_agent_mail.core.profiles import CUSTOM, FULL, LISTED_FIRST, ToolProfile
-from mcp_agent_mail.core.resources import MAX_URI, ResourceSpec
-from mcp_agent_mail.core.tools import Credentials, ToolSpec, unknown_tool
+from mcp_agent_mail.core.resources import ResourceSpec
+from mcp_agent_mail.core.tools import Credentials, ToolSpec
 from mcp_agent_mail.server.completion import Suggest, complete
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts, masked
-from mcp_agent_mail.server.observability.trace_context import with_meta
-from mcp_agent_mail.server.preferences import ResponsePreferences
+from mcp_agent_mail.server.fast_path.fast_path import FastPath
+from mcp_agent_mail.server.fast_path.table_calls import TableCalls, read_refusal
 from mcp_agent_mail.server.prompts import WORKFLOWS, Workflow, prompt_of, shown_for
-from mcp_agent_mail.server.rendering.formats import of_uri
 from mcp_agent_mail.server.rendering.mcp_words import OURS, McpWords
-from mcp_agent_mail.server.rendering.profile_texts import fitted, fitted_error, way_to
-from mcp_agent_mail.server.rendering.wire import error_object, resource_error_code, resource_result
+from mcp_agent_mail.server.rendering.profile_texts import fitted
+from mcp_agent_mail.server.rendering.wire import error_object
 from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint, without_list_changes
 from mcp_agent_mail.server.transport.hearing import HEARING, RequestHearing
 
@@ -149,6 +146,11 @@ def create_mcp(
     return mcp
 
 
+def fast_path_of(mcp: FastMCP[Any], calls: Calls, words: McpWords = OURS) -> FastPath:
+    """Answers, beside the server that was created over them, calls of the same tables in the same words."""
+    return FastPath(calls, mcp._mcp_server.server_info_stamp, words)  # noqa: SLF001  # guarded by tests/server/fast_path
+
+
 def listed_first(specs: Iterable[ToolSpec]) -> list[ToolSpec]:
     """In the order of `tools/list`: what agents call first, then the rest as declared."""
     place = {name: number for number, name in enumerate(LISTED_FIRST)}
@@ -204,8 +206,9 @@ def _install_handlers(mcp: FastMCP[Any], calls: Calls, words: McpWords) -> None:
     server = mcp._mcp_server  # noqa: SLF001  # guarded by tests/server/test_mcp.py
     server.add_request_handler("tools/list", PaginatedRequestParams, partial(_list_tools, mcp, calls))
     server.add_request_handler("prompts/list", PaginatedRequestParams, partial(_list_prompts, mcp))
-    server.add_request_handler("tools/call", RawParams, partial(_call_tool, calls, words))
-    server.add_request_handler("resources/read", RawParams, partial(_read_resource, calls))
+    tables = TableCalls(calls, words)
+    server.add_request_handler("tools/call", RawParams, partial(_call_tool, tables))
+    server.add_request_handler("resources/read", RawParams, partial(_read_resource, tables))
     server.middleware = [_Bypass(server.middleware, words)]
     # Otherwise every 2026-07-28 call first lists all tools to look for `x-mcp-header` declarations; ours have none.
     server.get_tool_input_schema = _no_header_schema
@@ -294,21 +297,9 @@ def _facts(ctx: Context) -> RequestFacts:
     return facts if isinstance(facts, RequestFacts) else _NO_REQUEST
 
 
-def _heard(ctx: Context) -> AbstractContextManager[None]:
-    """Within, calls can learn whether the request's client is still there. What ends it is answered as an error."""
+def _hearing(ctx: Context) -> RequestHearing | None:
     hearing = ctx.request.scope.get(HEARING) if ctx.request is not None else None
-    return _answered_to(hearing) if isinstance(hearing, RequestHearing) else nullcontext()
-
-
-@contextmanager
-def _answered_to(hearing: RequestHearing) -> Iterator[None]:
-    with heard_by(hearing):
-        try:
-            yield
-        except BaseException:
-            # It goes out with status 200 all the same.
-            hearing.is_error()
-            raise
+    return hearing if isinstance(hearing, RequestHearing) else None
 
 
 async def _list_tools(
@@ -333,28 +324,8 @@ async def _list_prompts(mcp: FastMCP[Any], ctx: Context, params: PaginatedReques
     return page.model_copy(update={"prompts": [prompt for prompt in page.prompts if prompt.name not in lacking]})
 
 
-async def _call_tool(calls: Calls, words: McpWords, ctx: Context, _params: RawParams) -> HandlerResult:
-    params = ctx.params or {}
-    said = params["name"]
-    name = words.aliases.get(said, said)
-    facts = _facts(ctx)
-    if calls.are_traced:
-        facts = with_meta(facts, params)
-    try:
-        _require_shown(calls, name, facts.wishes)
-        arguments, output = words.read_arguments(params.get("arguments") or {}, facts.wishes.output)
-        with _heard(ctx):
-            result = await calls.run_tool(name, arguments, facts)
-            return words.show_result(calls.tools.require(name, facts.credentials), result, output)
-    except AgentMailError as error:
-        return words.show_error(said, fitted_error(error, facts.wishes.profile))
-
-
-def _require_shown(calls: Calls, name: str, wishes: ResponsePreferences) -> None:
-    profile = wishes.profile
-    if not profile.shows(name):
-        shown = [spec.name for spec in calls.tools.specs() if spec.is_over_mcp and profile.shows(spec.name)]
-        raise unknown_tool(name, shown, profile=profile.name, way=way_to(name, profile))
+async def _call_tool(tables: TableCalls, ctx: Context, _params: RawParams) -> HandlerResult:
+    return await tables.call_tool(ctx.params or {}, _facts(ctx), _hearing(ctx))
 
 
 async def _complete(
@@ -363,20 +334,13 @@ async def _complete(
     return await complete(suggest, known, _facts(ctx).credentials, params)
 
 
-async def _read_resource(calls: Calls, ctx: Context, _params: RawParams) -> HandlerResult:
-    uri = str((ctx.params or {})["uri"])
-    facts = _facts(ctx)
-    try:
-        if calls.are_traced:
-            facts = with_meta(facts, ctx.params or {})
-        output = of_uri(uri, facts.wishes.output)
-        with _heard(ctx):
-            return resource_result(uri, await calls.read_resource(uri, facts), output)
-    except AgentMailError as error:
-        raise _refusal(ctx, uri, facts, error) from error
+async def _read_resource(tables: TableCalls, ctx: Context, _params: RawParams) -> HandlerResult:
+    return await tables.read_resource(ctx.params or {}, _facts(ctx), _hearing(ctx), is_modern=_is_modern(ctx))
 
 
 def _refusal(ctx: Context, uri: str, facts: RequestFacts, error: AgentMailError) -> MCPError:
-    told = fitted_error(error, facts.wishes.profile)
-    code = resource_error_code(told, is_modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
-    return MCPError(code=code, message=told.text, data={**error_object(told), "uri": uri[:MAX_URI]})
+    return read_refusal(error, uri, facts, is_modern=_is_modern(ctx))
+
+
+def _is_modern(ctx: Context) -> bool:
+    return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS

@@ -1,4 +1,5 @@
-"""FastMCP's Streamable HTTP endpoint, with one change: no session is ever "not found".
+"""FastMCP's Streamable HTTP endpoint, with two changes: known requests are answered past it (`fast_path/`), and no
+session is ever "not found".
 
 A session id dies with a restart or after 30 idle minutes, and FastMCP then answers 404, which
 many clients show to the agent as a broken tool. Nothing of ours but subscriptions lives in a session, so
@@ -24,12 +25,15 @@ from starlette.types import Message, Receive, Scope, Send
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.server.dispatch import RequestFacts, free
 from mcp_agent_mail.server.edge.rates import RateClass
+from mcp_agent_mail.server.fast_path.fast_path import FastPath, cancelled_answer
+from mcp_agent_mail.server.fast_path.held_session import answers_in_json, held
+from mcp_agent_mail.server.fast_path.known_requests import PING, KnownRequest
 from mcp_agent_mail.server.forgotten_sessions import ForgottenSession, ForgottenSessions
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.mcp import FACTS, SESSION_HEADER
 from mcp_agent_mail.server.plain_calls import is_json
-from mcp_agent_mail.server.rendering.responses import send_detail, send_value
-from mcp_agent_mail.server.request_ids import RequestIds, TakenId
+from mcp_agent_mail.server.rendering.responses import send_detail, send_json, send_value
+from mcp_agent_mail.server.request_ids import RequestCancelled, RequestIds, SessionEnded, TakenId
 from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint
 from mcp_agent_mail.server.transport.hearing import HEARING, RequestHearing
 from mcp_agent_mail.server.transport.limits import MAX_BESIDE_BYTES, has_much_beside, is_one_object, read_body, replay
@@ -38,6 +42,13 @@ from mcp_agent_mail.server.transport.progress_stream import ProgressStream, prog
 _HANDSHAKE = frozenset(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)
 _SESSION_ID = SESSION_HEADER.encode()
 _SESSION_ENDED = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "The client ended this session."}}
+_SESSION_ENDED_MEANWHILE = {
+    "jsonrpc": "2.0",
+    "id": None,
+    "error": {"code": -32603, "message": "Session terminated before the request completed"},
+}
+"""As the SDK says it."""
+_TAKEN = 202
 _NO_OBJECT = {
     "jsonrpc": "2.0",
     "id": None,
@@ -74,7 +85,8 @@ _INITIALIZE_TOO_LARGE = "An initialize request may have 64 KiB."
 
 class McpEndpoint:
     """`subscriptions`, if any, are told on the streams of sessions. With `progress_every_s` a call whose client asks
-    for progress, and takes an event stream, is answered as one, and told so often that it is under way.
+    for progress, and takes an event stream, is answered as one, and told so often that it is under way. What
+    `fast_path` knows is answered by that, all else by FastMCP.
     """
 
     def __init__(
@@ -84,13 +96,17 @@ class McpEndpoint:
         subscriptions: SubscriptionEndpoint | None = None,
         max_sessions: int = MAX_SESSIONS,
         progress_every_s: float | None = None,
+        fast_path: FastPath | None = None,
     ) -> None:
+        self._fast_path = fast_path
         self._progress_every_s = progress_every_s
         self._subscriptions = subscriptions
         self._max_sessions = max_sessions
         self._ids = RequestIds()
         self._forgotten = ForgottenSessions(most=max_sessions)
         self._ended: deque[bytes] = deque(maxlen=max_sessions)
+        self._accepted: set[bytes] = set()
+        """Sessions whose `initialize` had a result: in others the SDK refuses all else."""
         self._kept_bytes: dict[str, int] = {}
         self._opening_bytes: dict[object, int] = {}
         """Of sessions whose first answer has not begun."""
@@ -133,8 +149,6 @@ class McpEndpoint:
         """Answer one request. Raises what `read_body` raises."""
         scope[HEARING] = hearing = RequestHearing(receive, send, scope)
         try:
-            if b"accept" not in headers:
-                scope["headers"] = [*scope["headers"], (b"accept", b"application/json, text/event-stream")]
             if scope["method"] == "POST":
                 await self._answer_post(scope, headers, receive, hearing)
             else:
@@ -147,19 +161,67 @@ class McpEndpoint:
         refusal = _body_refusal(headers, body)
         facts = scope.get(FACTS)
         charge = facts.charge if isinstance(facts, RequestFacts) else free
-        if charge is not free and (refusal is not None or not _is_counted_where_run(body)):
-            charge(RateClass.OTHERS)
         if refusal is not None:
+            charge(RateClass.OTHERS)
             await send_value(hearing.send, *refusal)
             return
-        receive, every_s = replay(body, receive), self._progress_every_s
-        if every_s is None or (token := progress_token(headers, body)) is None:
+        every_s = self._progress_every_s
+        token = None if every_s is None else progress_token(headers, body)
+        if token is None and isinstance(facts, RequestFacts) and (known := self._known(scope, headers, body)):
+            del body  # A call may wait for long, and a body be large.
+            if known.method == PING:
+                charge(RateClass.OTHERS)
+            await self._answer_known(known, headers, facts, hearing)
+            return
+        if charge is not free and not _is_counted_where_run(body):
+            charge(RateClass.OTHERS)
+        receive = replay(body, receive)
+        if every_s is None or token is None:
             await self._answer(scope, headers, receive, _noting_cancelled(hearing, hearing.send), body)
             return
         async with ProgressStream(hearing, token, every_s=every_s).opened() as send:
             await self._answer(scope, headers, receive, _noting_cancelled(hearing, send), body)
 
+    def _known(self, scope: Scope, headers: Headers, body: bytes) -> KnownRequest | None:
+        """The request, where the fast path answers it. A header that came twice is the SDK's to choose of."""
+        if self._fast_path is None or len(headers) != len(scope["headers"]):
+            return None
+        session = headers.get(_SESSION_ID)
+        if is_modern(headers):
+            return self._fast_path.find(headers, body, is_modern=True) if session is None else None
+        transport = self.session(headers)
+        if transport is not None and not (session in self._accepted and answers_in_json(transport)):
+            return None
+        if transport is None and session is not None and session in self._ended:
+            return None
+        return self._fast_path.find(headers, body, is_modern=False)
+
+    async def _answer_known(
+        self, request: KnownRequest, headers: Headers, facts: RequestFacts, hearing: RequestHearing
+    ) -> None:
+        assert self._fast_path is not None, "it is who knows requests"
+        transport = None if request.is_modern else self.session(headers)
+        if transport is None:
+            await send_json(hearing.send, *await self._fast_path.answer(request, facts, hearing))
+            return
+        session = headers[_SESSION_ID]
+        try:
+            with held(transport), self._ids.running(session, request.id):
+                answer = await self._fast_path.answer(request, facts, hearing)
+        except TakenId as refused:
+            await send_value(hearing.send, 400, _refusal(refused))
+            return
+        except RequestCancelled:
+            hearing.close()
+            answer = cancelled_answer(request)
+        except SessionEnded:
+            hearing.close()
+            answer = 500, orjson.dumps(_SESSION_ENDED_MEANWHILE)
+        await send_json(hearing.send, *answer, (_SESSION_ID, session))
+
     async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send, body: bytes) -> None:
+        if b"accept" not in headers:
+            scope["headers"] = [*scope["headers"], (b"accept", b"application/json, text/event-stream")]
         session = headers.get(_SESSION_ID)
         if (transport := self.session(headers)) is not None:
             if scope["method"] == "GET":
@@ -168,6 +230,7 @@ class McpEndpoint:
             await self._answer_in_session(scope, receive, send, body)
             if scope["method"] == "DELETE" and session is not None and self.session(headers) is None:
                 self._ended.append(session)
+                self._ids.end(session)
         elif is_modern(headers):
             await self._answer_in_session(scope, receive, send, body)
         elif session is not None and session in self._ended:
@@ -181,11 +244,22 @@ class McpEndpoint:
         if session is None:
             await self._stateful.handle_request(scope, receive, send)
             return
+        statuses: list[int] = []
+
+        async def send_and_note(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+            await send(message)
+
         try:
             with self._ids.entered(session, body):
-                await self._stateful.handle_request(scope, receive, send)
+                await self._stateful.handle_request(scope, receive, send_and_note)
         except TakenId as refused:
             await send_value(send, 400, _refusal(refused))
+            return
+        if statuses == [_TAKEN] and not is_modern(dict(scope["headers"])):
+            # A notification. What it may end of the SDK's own the SDK has ended.
+            self._ids.cancel(session, body)
 
     async def _answer_stream(
         self, transport: StreamableHTTPServerTransport, scope: Scope, receive: Receive, send: Send
@@ -233,6 +307,7 @@ class McpEndpoint:
         if len(sessions) + len(self._opening_bytes) >= self._max_sessions:
             return False
         self._kept_bytes = {name: size for name, size in self._kept_bytes.items() if name in sessions}
+        self._accepted = {name for name in self._accepted if name.decode("latin-1") in sessions}
         kept_bytes = sum(self._kept_bytes.values()) + sum(self._opening_bytes.values())
         return kept_bytes + len(body) <= MAX_KEPT_BYTES
 
@@ -240,13 +315,17 @@ class McpEndpoint:
         """Its bytes count from now on, as the session's once an answer names it; without one they are given back."""
         opening = object()
         self._opening_bytes[opening] = size_bytes = len(body)
+        opened = b""
 
         async def send_and_note(message: Message) -> None:
+            nonlocal opened
             if message["type"] == "http.response.start":
                 self._opening_bytes.pop(opening, None)
-                for name, value in message["headers"]:
-                    if name == _SESSION_ID:
-                        self._kept_bytes[value.decode("latin-1")] = size_bytes
+                opened = next((value for name, value in message["headers"] if name == _SESSION_ID), b"")
+                if opened:
+                    self._kept_bytes[opened.decode("latin-1")] = size_bytes
+            elif opened and "result" in _message(message.get("body", b"")):
+                self._accepted.add(opened)
             await send(message)
 
         try:

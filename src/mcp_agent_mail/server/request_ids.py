@@ -1,21 +1,54 @@
 """The requests that an MCP session is answering, by their ids: of two with one id the SDK would give the first the
-second's place, and send one the other's answer, whoever they are.
+second's place, and send one the other's answer, whoever they are. And what ends those that the SDK knows nothing of.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from mcp.server.streamable_http import GET_STREAM_KEY
+from mcp.shared.dispatcher import coerce_request_id
+from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
 from pydantic_core import from_json
 
 from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.tools import JsonObject
+
+_CANCELLED = "notifications/cancelled"
 
 
 class TakenId(Conflict):
     """The session answers a request with this id just now."""
+
+
+class RequestCancelled(Exception):
+    """Its client wants no answer any more."""
+
+
+class SessionEnded(Exception):
+    """Its client has ended the session that it came in."""
+
+
+class _Running:
+    """What answers a request in the task of its own connection, where it can be ended."""
+
+    __slots__ = ("_task", "ended_by")
+
+    def __init__(self) -> None:
+        self._task = asyncio.current_task()
+        self.ended_by: type[Exception] | None = None
+
+    def end(self, by: type[Exception]) -> None:
+        if self._task is not None and self.ended_by is None:
+            self.ended_by = by
+            self._task.cancel()
+
+    def take_back(self) -> bool:
+        """Take the cancellation of the task back. Whether nothing else ends it."""
+        return self._task is not None and self._task.uncancel() == 0
 
 
 class RequestIds:
@@ -23,14 +56,60 @@ class RequestIds:
 
     def __init__(self) -> None:
         self._ids: set[tuple[bytes, str]] = set()
+        self._running: dict[tuple[bytes, str | int], _Running] = {}
+        """By the id as notifications are taken to name it: `"07"` is 7 there."""
 
     @contextmanager
     def entered(self, session: bytes, body: bytes) -> Iterator[None]:
         """The request in `body`, if it is one, is under way inside the block. Raises TakenId."""
-        request_id = _request_id(body)
+        message = _message(body)
+        request_id = None if message is None else _request_id(message)
         if request_id is None:
             yield
             return
+        with self._held(session, request_id):
+            yield
+
+    @contextmanager
+    def running(self, session: bytes, request_id: str | int) -> Iterator[None]:
+        """The request is answered inside the block, by the task that enters it. Raises TakenId, and RequestCancelled or
+        SessionEnded where `cancel` or `end` has ended the block.
+        """
+        request, key = _Running(), (session, coerce_request_id(request_id))
+        with self._held(session, str(request_id)):
+            self._running[key] = request
+            try:
+                yield
+            except asyncio.CancelledError:
+                if request.ended_by is None or not request.take_back():
+                    raise
+                raise request.ended_by from None
+            finally:
+                if self._running.get(key) is request:
+                    del self._running[key]
+            # Its work went on to its end, and nobody takes the answer.
+            if request.ended_by is not None:
+                request.take_back()
+                raise request.ended_by
+
+    def cancel(self, session: bytes, body: bytes) -> None:
+        """End the running request that `body` names, where that is a notification which cancels one."""
+        message = _message(body)
+        if message is None or message.get("method") != _CANCELLED or not isinstance(message.get("params"), dict):
+            return
+        named = cancelled_request_id_from_params(message["params"])
+        request = None if named is None else self._running.get((session, coerce_request_id(named)))
+        if request is not None:
+            request.end(RequestCancelled)
+
+    def end(self, session: bytes) -> None:
+        """End all that run in a session."""
+        for (one, _), request in list(self._running.items()):
+            if one == session:
+                request.end(SessionEnded)
+
+    @contextmanager
+    def _held(self, session: bytes, request_id: str) -> Iterator[None]:
         key = (session, request_id)
         # By the name of its own stream a session tells of what was subscribed to.
         if key in self._ids or request_id == GET_STREAM_KEY:
@@ -45,15 +124,18 @@ class RequestIds:
             self._ids.discard(key)
 
 
-def _request_id(body: bytes) -> str | None:
-    """As the SDK reads it, with its own parser: what that takes and another refuses would pass by. None for what is no
-    request.
-    """
+def _message(body: bytes) -> JsonObject | None:
+    """As the SDK reads it, with its own parser: what that takes and another refuses would pass by."""
     try:
         message: Any = from_json(body)
     except ValueError:
         return None
-    if not isinstance(message, Mapping) or "method" not in message:
+    return dict(message) if isinstance(message, Mapping) else None
+
+
+def _request_id(message: JsonObject) -> str | None:
+    """None for what is no request."""
+    if "method" not in message:
         return None
     request_id = message.get("id")
     is_id = isinstance(request_id, str | int) and not isinstance(request_id, bool)

@@ -129,6 +129,7 @@ LONG = "x" * MAX_BESIDE_BYTES
 def test_what_stands_beside_the_arguments_is_measured_without_them() -> None:
     assert has_much_beside(message(params={"name": "echo", "_meta": {"a": LONG}}))
     assert has_much_beside(message(params=[LONG]))
+    assert has_much_beside(message(params={"name": "echo", "_meta": {"a": LONG, "b": float("nan")}}))
     assert not has_much_beside(message(params={"name": "echo", "arguments": {"text": LONG}}))
     assert not has_much_beside(message(params={"name": "echo"}))
 

@@ -135,6 +135,13 @@ _HTTP = (
         group="HTTP",
     ),
     Row(
+        name="HTTP_FAST_PATH_ENABLED",
+        kind=kinds.BOOL,
+        default="true",
+        does="Answer calls of known tools past FastMCP. The answers are the same: `false` is for finding out.",
+        group="HTTP",
+    ),
+    Row(
         name="WEB_ENABLED",
         kind=kinds.BOOL,
         default="true",

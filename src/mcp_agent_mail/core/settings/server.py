@@ -48,6 +48,7 @@ class Settings:
     http_path: str
     http_allowed_hosts: tuple[str, ...]
     http_request_log_enabled: bool
+    http_fast_path_enabled: bool
     web_enabled: bool
     http_public_url: str | None
     http_trusted_proxies: tuple[str, ...] | None

@@ -1,4 +1,7 @@
-"""Results and errors as they stand on the wire, for both protocol eras and for `/rpc`."""
+"""Results and errors as they stand on the wire, for both protocol eras and for `/rpc`.
+
+The keys of results stand in the order in which the SDK writes them, so that the fast path and FastMCP write the same.
+"""
 
 from __future__ import annotations
 
@@ -107,26 +110,26 @@ def worded_result(text: str, structured: Json | None, *, is_error: bool) -> dict
     """A `tools/call` result in a door's words: without structured content where the door has none."""
     if structured is not None:
         return _call_result(text, structured, is_error=is_error)
-    return {"content": [{"type": "text", "text": text}], "isError": is_error, **_DONE}
+    return {"content": [{"text": text, "type": "text"}], "isError": is_error, **_DONE}
 
 
 def _call_result(text: str, structured: Json, *, is_error: bool) -> dict[str, Any]:
     return {
-        "content": [{"type": "text", "text": text}],
-        "structuredContent": structured,
+        "content": [{"text": text, "type": "text"}],
         "isError": is_error,
         **_DONE,
+        "structuredContent": structured,
     }
 
 
 def resource_result(uri: str, result: Json, output: Output = PLAIN) -> dict[str, Any]:
     """A `resources/read` result: one content, bytes as they are in whatever form others are written."""
     if isinstance(result, ContentResult):
-        content = {"uri": uri, **result}
+        content = dict(sorted({"uri": uri, **result}.items()))
     else:
         media_type, text = written(uri.partition("?")[0], result, output)
-        content = {"uri": uri, "mimeType": media_type, "text": text}
-    return {"contents": [content], **_DONE, **NEVER_CACHED}
+        content = {"mimeType": media_type, "text": text, "uri": uri}
+    return {"cacheScope": NEVER_CACHED["cacheScope"], "contents": [content], **_DONE, "ttlMs": NEVER_CACHED["ttlMs"]}
 
 
 def written(title: str, result: Json, output: Output) -> tuple[str, str]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import orjson
+from pydantic_core import from_json
 from starlette.types import Message, Receive
 
+from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.server.identity import Headers
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -88,12 +92,13 @@ def is_one_object(body: bytes) -> bool:
 
 
 def has_much_beside(body: bytes) -> bool:
-    """Whether an MCP request is over `MAX_BESIDE_BYTES` without its arguments. What is no JSON is left to the SDK."""
+    """Whether an MCP request is over `MAX_BESIDE_BYTES` without its arguments. What is no JSON, by the SDK's parser, is
+    left to the SDK.
+    """
     if len(body) <= MAX_BESIDE_BYTES:
         return False
-    try:
-        message = orjson.loads(body)
-    except orjson.JSONDecodeError:
+    message = _read(body)
+    if message is None:
         return False
     params = message.get("params")
     if isinstance(params, dict):
@@ -102,6 +107,15 @@ def has_much_beside(body: bytes) -> bool:
         return len(orjson.dumps(message)) > MAX_BESIDE_BYTES
     except orjson.JSONEncodeError:  # It is read deeper than it is written: nothing of ours lies that deep.
         return True
+
+
+def _read(body: bytes) -> JsonObject | None:
+    """None for what is no object to either parser: the SDK's takes NaN, ours what is nested deeper."""
+    for loads in (orjson.loads, from_json):
+        with suppress(ValueError):
+            message = loads(body)
+            return message if isinstance(message, dict) else None
+    return None
 
 
 def replay(body: bytes, receive: Receive) -> Receive:
