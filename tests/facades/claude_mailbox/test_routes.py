@@ -187,7 +187,7 @@ def until_watched(server: MailboxServer, count: int) -> None:
             threading.Event().wait(0.02)
 
 
-def test_a_watch_is_over_when_mail_comes_and_has_it_alone(server: MailboxServer) -> None:
+def test_a_watch_is_over_as_soon_as_mail_comes_and_has_it_alone(server: MailboxServer) -> None:
     server.ask("GET", "/v1/list", name="w-bob")
     watch = server.watching("w-bob")
     until_watched(server, 1)
