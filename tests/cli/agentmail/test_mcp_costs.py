@@ -20,23 +20,20 @@ CYCLE: list[tuple[str, dict[str, str]]] = [
 
 
 def test_the_first_call_waits_for_a_server_and_all_others_find_it(home: AgentMailHome) -> None:
-    started = []
     try:
         with McpProcess(home, ME) as client, McpProcess(home, {"AGENTMAIL_NAME": "you"}) as other:
             client.opens()
-            other.opens()
+            client.calls("status", status="ready")
+            first = children_of(client.pid)
             other.calls("status", status="ready")
-            before = children_of(client.pid)
             for _ in range(2):
-                for tool, arguments in CYCLE:
-                    assert "isError" not in client.calls(tool, **arguments), tool
-                    started.append((children_of(other.pid), children_of(client.pid)))
+                _cycle(client)
+            last = children_of(client.pid)
     finally:
         home.stop_server()
 
-    assert before == []
-    assert len(started[0][0]) == 1
-    assert started == [(started[0][0], [])] * (2 * len(CYCLE))
+    assert len(first) == 1
+    assert last == first
 
 
 def _rss_kb(pid: int) -> int:
