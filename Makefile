@@ -94,7 +94,7 @@ conformance: $(NPM) ## The MCP conformance suite against a running server, both 
 
 .PHONY: both-paths
 both-paths: $(DEV) ## The tests of MCP with every call going through FastMCP; `make test` runs them past it
-	@HTTP_FAST_PATH_ENABLED=false $(BIN)/pytest -n $(WORKERS) tests/server tests/contracts tests/facades $(ARGS)
+	@TESTS_WITHOUT_FAST_PATH=1 $(BIN)/pytest -n $(WORKERS) tests/server tests/contracts tests/facades $(ARGS)
 
 .PHONY: hooks
 hooks: $(HOOKS) $(NPM) ## The guard beside the real husky, pre-commit framework and lefthook

@@ -40,6 +40,17 @@ def logs_end_with_their_test() -> Iterator[None]:
     root.setLevel(level)
 
 
+@pytest.fixture(autouse=True)
+def nobody_is_led_elsewhere() -> Iterator[None]:
+    """What the next test starts begins in the working directory that the one before it left."""
+    before = os.getcwd()  # noqa: PTH109  # asked for each of thousands of tests
+    yield
+    after = os.getcwd()  # noqa: PTH109
+    if after != before:
+        os.chdir(before)
+        pytest.fail(f"it leaves the working directory at {after}")
+
+
 _HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 

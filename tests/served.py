@@ -19,6 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.mcp_way import WAY_SETTINGS
+
 START_WITHIN_S = 60.0
 STOP_WITHIN_S = 30.0
 CALL_WITHIN_S = 60.0
@@ -165,10 +167,6 @@ def git(repository: Path, *arguments: str) -> str:
     return done.stdout
 
 
-_KEPT = frozenset({"PATH", "HOME", "PYTHONPATH", "LANG", "TMPDIR", "COVERAGE_PROCESS_CONFIG", "HTTP_FAST_PATH_ENABLED"})
-"""Of the tests' own environment; the last is what `make both-paths` sets."""
-
-
 class Served:
     """`with Served(root) as server`: our server over the store at `root`.
 
@@ -205,12 +203,17 @@ class Served:
 
     def environment(self) -> dict[str, str]:
         """No setting of the person running the tests gets through to the server."""
-        kept = {name: value for name, value in os.environ.items() if name in _KEPT}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if name in ("PATH", "HOME", "PYTHONPATH", "LANG", "TMPDIR", "COVERAGE_PROCESS_CONFIG")
+        }
         return {
             **kept,
             "STORAGE_ROOT": str(self.root),
             "HTTP_PORT": str(self.port),
             "LOG_RICH_ENABLED": "false",
+            **WAY_SETTINGS,
             **self._env,
         }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -193,8 +193,8 @@ def special_file(path: Path, kind: str) -> Iterator[None]:
             os.close(writer)
     elif kind == "socket":
         with socket.socket(socket.AF_UNIX) as bound:
-            os.chdir(path.parent)  # A socket's path is short.
-            bound.bind(path.name)
+            with chdir(path.parent):  # A socket's path is short.
+                bound.bind(path.name)
             yield
     elif kind == "folder":
         path.mkdir()

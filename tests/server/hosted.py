@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -31,10 +30,9 @@ from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter,
 from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions
 from mcp_agent_mail.server.transport.listener import open_listener
 from mcp_agent_mail.server.transport.web_server import WebServer
+from tests.mcp_way import HAS_FAST_PATH
 
 VERSION = "7.8.9"
-HAS_FAST_PATH = os.environ.get("HTTP_FAST_PATH_ENABLED") != "false"
-"""`make both-paths` runs the tests of MCP without it, too."""
 
 
 def toy_tools() -> list[ToolSpec]:

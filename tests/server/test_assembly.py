@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.server import mcp as server_mcp
 from mcp_agent_mail.server.assembly import ROUTES, build_http_app
 from mcp_agent_mail.server.edge.paths import RULES, AcceptedBearers, PathClass
 from mcp_agent_mail.server.transport.http import HttpApp
@@ -226,3 +227,32 @@ async def test_a_profile_of_another_systems_tools_knows_no_operator(tmp_path: Pa
     assert answer.json()["result"]["isError"] is True
     assert "token" in answer.text
     assert own == []
+
+
+@pytest.mark.parametrize("is_on", ["true", "false"])
+async def test_calls_go_past_fastmcp_unless_the_setting_says_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_on: str
+) -> None:
+    """Those of our own tools, of a profile with a table of its own, and of a door."""
+    reached: list[str] = []
+    handler = server_mcp._call_tool
+
+    async def counted(tables: Any, ctx: Any, params: Any) -> Any:
+        reached.append(ctx.params["name"])
+        return await handler(tables, ctx, params)
+
+    monkeypatch.setattr(server_mcp, "_call_tool", counted)
+    places: tuple[tuple[str, str, dict[str, str]], ...] = (
+        ("/mcp", "health_check", {}),
+        ("/mcp?profile=claims", "check_my_messages", {}),
+        ("/agents/bob/mcp/", "send_to_agent", {"to": "bob", "content": "hello"}),
+    )
+    asked = {"HTTP_FAST_PATH_ENABLED": is_on, "CLAIMS_ENABLED": "true", "POSTAL_ENABLED": "true"}
+    async with running(tmp_path, **asked) as (_, client):
+        for path, name, arguments in places:
+            call = {"name": name, "arguments": arguments}
+            body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+            answer = await client.post(path, json=body)
+            assert "content" in answer.json()["result"], answer.text
+
+    assert reached == ([] if is_on == "true" else [name for _, name, _ in places])

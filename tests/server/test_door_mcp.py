@@ -23,7 +23,8 @@ from mcp_agent_mail.facades.tool_door import DoorAnswer, DoorTools
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.doors import Doors, ServerParts
-from tests.server.hosted import HAS_FAST_PATH, hosted, toy_app
+from tests.mcp_way import HAS_FAST_PATH
+from tests.server.hosted import hosted, toy_app
 from tests.server.test_mcp import ERAS, HANDSHAKE, handshake_call, post
 
 HELLO = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}

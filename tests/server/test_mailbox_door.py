@@ -13,7 +13,7 @@ from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.doors import ServerParts
 from mcp_agent_mail.server.mailbox_door import make_mailbox
-from tests.server.hosted import HAS_FAST_PATH
+from tests.mcp_way import HAS_FAST_PATH
 from tests.server.whole_app import open_services, settings_of
 
 AGED = "UPDATE agents SET last_active_ts = 1 WHERE name = 'idle'"

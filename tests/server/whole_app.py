@@ -22,6 +22,7 @@ from mcp_agent_mail.server.dispatch import RequestFacts
 from mcp_agent_mail.server.lifespan import _store
 from mcp_agent_mail.server.transport.http import Route
 from mcp_agent_mail.store.database import Store
+from tests.mcp_way import WAY_SETTINGS
 
 OPERATOR = "amo_of-this-test"
 PLACE = ServerPlace(
@@ -44,7 +45,7 @@ class WholeApp:
 
 def settings_of(directory: Path, **settings: str) -> Settings:
     """Of a store in `directory`, which is made; nothing of the person's who runs the tests."""
-    environ = {"AGENT_MAIL_ENV_FILE": os.devnull, "STORAGE_ROOT": str(directory / "store"), **settings}
+    environ = {"AGENT_MAIL_ENV_FILE": os.devnull, "STORAGE_ROOT": str(directory / "store"), **WAY_SETTINGS, **settings}
     loaded = load_settings(environ, cwd=directory).settings
     loaded.storage_root.mkdir(parents=True, exist_ok=True)
     return loaded

@@ -27,7 +27,7 @@ from mcp_agent_mail.server.dispatch import RequestFacts, free
 from mcp_agent_mail.server.edge.rates import RateClass
 from mcp_agent_mail.server.fast_path.fast_path import FastPath, cancelled_answer
 from mcp_agent_mail.server.fast_path.held_session import answers_in_json, held
-from mcp_agent_mail.server.fast_path.known_requests import PING, KnownRequest
+from mcp_agent_mail.server.fast_path.known_requests import PING, READ, TOOL_CALL, KnownRequest
 from mcp_agent_mail.server.forgotten_sessions import ForgottenSession, ForgottenSessions
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.mcp import FACTS, SESSION_HEADER
@@ -68,7 +68,7 @@ _MUCH_BESIDE = (
     f"A request may have {MAX_BESIDE_BYTES >> 10} KiB beside its arguments, `_meta` included; nothing was done."
 )
 PATH = "/mcp"
-_COUNTED = ("tools/call", "resources/read")
+_COUNTED = (TOOL_CALL, READ)
 
 
 MAX_SESSIONS = 2_000
@@ -215,7 +215,6 @@ class McpEndpoint:
             hearing.close()
             answer = cancelled_answer(request)
         except SessionEnded:
-            hearing.close()
             answer = 500, orjson.dumps(_SESSION_ENDED_MEANWHILE)
         await send_json(hearing.send, *answer, (_SESSION_ID, session))
 
@@ -227,18 +226,20 @@ class McpEndpoint:
             if scope["method"] == "GET":
                 await self._answer_stream(transport, scope, receive, send)
                 return
-            await self._answer_in_session(scope, receive, send, body)
+            await self._answer_in_session(scope, headers, receive, send, body)
             if scope["method"] == "DELETE" and session is not None and self.session(headers) is None:
                 self._ended.append(session)
                 self._ids.end(session)
         elif is_modern(headers):
-            await self._answer_in_session(scope, receive, send, body)
+            await self._answer_in_session(scope, headers, receive, send, body)
         elif session is not None and session in self._ended:
             await send_value(send, 404, _SESSION_ENDED)
         else:
             await self._answer_without_session(scope, receive, send)
 
-    async def _answer_in_session(self, scope: Scope, receive: Receive, send: Send, body: bytes) -> None:
+    async def _answer_in_session(
+        self, scope: Scope, headers: Headers, receive: Receive, send: Send, body: bytes
+    ) -> None:
         """By the SDK, which takes the first of several sessions that a request names."""
         session = next((value for name, value in scope["headers"] if name == _SESSION_ID), None)
         if session is None:
@@ -257,7 +258,7 @@ class McpEndpoint:
         except TakenId as refused:
             await send_value(send, 400, _refusal(refused))
             return
-        if statuses == [_TAKEN] and not is_modern(dict(scope["headers"])):
+        if statuses == [_TAKEN] and not is_modern(headers):
             # A notification. What it may end of the SDK's own the SDK has ended.
             self._ids.cancel(session, body)
 

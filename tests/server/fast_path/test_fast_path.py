@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
+from starlette.types import Message
 
 from mcp_agent_mail.core.resources import ResourceTable
-from mcp_agent_mail.core.tools import Json, ToolTable, tool
-from mcp_agent_mail.server.dispatch import Calls
-from mcp_agent_mail.server.mcp import create_mcp, fast_path_of
+from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, tool
+from mcp_agent_mail.server.dispatch import Calls, RequestFacts
+from mcp_agent_mail.server.edge.rates import RateClass
+from mcp_agent_mail.server.mcp import FACTS, create_mcp, fast_path_of
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions
 from tests.server.fast_path.test_known_requests import INITIALIZE
@@ -116,6 +119,34 @@ async def test_in_a_session_too_with_a_token_for_progress_of_which_nothing_is_to
 
     assert called.json()["result"]["structuredContent"]["result"][0] == {"number": 0}
     assert pinged.json() == {"jsonrpc": "2.0", "id": 2, "result": {}}
+    assert counted.reached == []
+
+
+async def test_a_ping_is_charged_as_other_requests_are_and_a_call_or_read_once_where_it_is_run(
+    counted: Counted,
+) -> None:
+    charged: list[RateClass] = []
+    headers = {b"content-type": b"application/json"}
+    facts = RequestFacts(credentials=Credentials(via="mcp"), request_id="1", charge=charged.append)
+    scope = {"type": "http", "method": "POST", "headers": list(headers.items()), FACTS: facts}
+    sent: list[Message] = []
+
+    async def ask(**message: Any) -> None:
+        async def receive() -> Message:
+            return {"type": "http.request", "body": json.dumps({"jsonrpc": "2.0", "id": 1, **message}).encode()}
+
+        async def send(part: Message) -> None:
+            sent.append(part)
+
+        await counted.endpoint.answer(scope, headers, receive, send)
+
+    async with counted.endpoint.opened():
+        await ask(method="ping")
+        await ask(method="tools/call", params={"name": "count"})
+        await ask(method="resources/read", params={"uri": "resource://toys"})
+
+    assert [b'"result"' in part["body"] for part in sent if "body" in part] == [True] * 3
+    assert charged == [RateClass.OTHERS, RateClass.TOOLS, RateClass.RESOURCES]
     assert counted.reached == []
 
 
@@ -256,3 +287,13 @@ async def test_a_session_that_its_client_ended_is_gone(session: Session) -> None
     await session._client.delete(session._url, headers={**JSON_HEADERS, "Mcp-Session-Id": session.name})
 
     assert (await session.call("count", 1)).status_code == 404
+
+
+async def test_without_it_all_calls_reach_the_handlers(counted: Counted) -> None:
+    """So that what is counted above tells something."""
+    counted.endpoint._fast_path = None
+    body, headers = handshake_call("tools/call", {"name": "count", "arguments": {}})
+    async with hosted(counted.app) as url, httpx.AsyncClient(timeout=60) as client:
+        await client.post(f"{url}/mcp", json=body, headers={**JSON_HEADERS, **headers})
+
+    assert counted.reached == ["tools/call"]

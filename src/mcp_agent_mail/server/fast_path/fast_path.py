@@ -42,10 +42,9 @@ class FastPath:
         return request if request is not None and self._is_served(request) else None
 
     def _is_served(self, request: KnownRequest) -> bool:
-        params, words = request.params, self._tables.words
         if request.method == TOOL_CALL:
-            return words.aliases.get(params["name"], params["name"]) in self._tables.calls.tools
-        return request.method == PING or str(params["uri"]).startswith(_RESOURCES)
+            return self._tables.own_name(request.params["name"]) in self._tables.calls.tools
+        return request.method == PING or str(request.params["uri"]).startswith(_RESOURCES)
 
     async def answer(self, request: KnownRequest, facts: RequestFacts, hearing: RequestHearing) -> tuple[int, bytes]:
         """The answer's HTTP status and body. Raises nothing but what ends the request from outside."""

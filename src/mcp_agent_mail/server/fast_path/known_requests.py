@@ -87,10 +87,8 @@ def _has_arguments(method: str, params: JsonObject) -> bool:
 
 
 def _accepts_json(headers: Headers) -> bool:
-    accepted = headers.get(b"accept")
-    if accepted is None or accepted == b"application/json, text/event-stream":
-        return True
-    return any(one.partition(b";")[0].strip().lower() in _JSON_TYPES for one in accepted.split(b","))
+    accepted = headers.get(b"accept", b"*/*").split(b",")
+    return any(one.partition(b";")[0].strip().lower() in _JSON_TYPES for one in accepted)
 
 
 def _is_json(headers: Headers) -> bool:

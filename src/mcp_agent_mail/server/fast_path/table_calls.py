@@ -36,10 +36,14 @@ class TableCalls:
         self.calls = calls
         self.words = words
 
+    def own_name(self, said: str) -> str:
+        """The name of a tool that may have been called by another."""
+        return self.words.aliases.get(said, said)
+
     async def call_tool(self, params: Mapping[str, Json], facts: RequestFacts, hearing: RequestHearing | None) -> Wire:
         """The result of `tools/call`: a refusal is one too."""
         said, words = params["name"], self.words
-        name = words.aliases.get(said, said)
+        name = self.own_name(said)
         if self.calls.are_traced:
             facts = with_meta(facts, params)
         try:
