@@ -75,6 +75,7 @@ def post(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Post]:
     with Served(home / "store", HOME=str(home)) as server:
         with server.connect() as connection:
             ids = write_mail(connection, str(project))
+        server.await_drained()
         yield Post(server=server, project=str(project), **ids)
 
 

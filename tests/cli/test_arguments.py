@@ -69,6 +69,11 @@ def test_the_home_of_nobody_is_misuse_in_every_command(command: str, name: str, 
     assert name in done.err
 
 
+@pytest.mark.parametrize("command", ["archive save ~nosuch/a.tar", "archive export app ~nosuch"])
+def test_so_it_is_where_nothing_was_archived_yet(command: str, shell: Shell) -> None:
+    assert shell.am(*command.split()).code == 2
+
+
 def test_no_command_reads_a_home_in_another_way() -> None:
     folder = Path(cli.__file__).parent
     files = [file for file in folder.rglob("*.py") if file != folder / "arguments.py"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,9 +27,8 @@ from tests.guard.harness import GuardHarness
 @pytest.fixture
 def harness(tmp_path: Path) -> Iterator[GuardHarness]:
     """Leases as the snapshot on disk has them: no server runs."""
-    here = Path.cwd()
-    yield GuardHarness(tmp_path)
-    os.chdir(here)
+    with contextlib.chdir(Path.cwd()):
+        yield GuardHarness(tmp_path)
 
 
 def _asked(harness: GuardHarness, *paths: str, agent: str | None = "BlueLake", **settings: str) -> Any:

@@ -58,16 +58,17 @@ def save(
     """
     from mcp_agent_mail.cli.offline.saved_archives import save_offline, save_to_stdout
 
+    target = None if file == _STDOUT else given_path(file, "FILE")
     context = _require_archives()
     keys = project or []
     with progress_bars() as bars:
         told = bars.bar("saving archives")
-        if file == _STDOUT:
+        if target is None:
             require_no_terminal("am archive save -")
             answer = save_to_stdout(context, sys.stdout.buffer, keys, progress=told)
         else:
-            answer = save_offline(context, given_path(file, "FILE"), keys, progress=told)
-    if file != _STDOUT:
+            answer = save_offline(context, target, keys, progress=told)
+    if target is not None:
         _print(answer, json=json)
     elif answer["pending_events"]:
         sys.stderr.write(f"Notice: {answer['pending_events']} events are not in Git yet, so not in the file.\n")
@@ -138,10 +139,10 @@ def export(
     """
     from mcp_agent_mail.cli.offline.saved_archives import export_offline
 
+    target = given_path(folder, "DIR")
     context = _require_archives()
     key = project_key(project, context)
     with progress_bars() as bars:
-        target = given_path(folder, "DIR")
         answer = export_offline(context, key, target, is_exact=exact, progress=bars.bar("reading and writing commits"))
     if json:
         print_json(answer)
