@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.corpus import COMMONEST, Corpus
-from benchmarks.pages.paints import browser_path, why_not
+from benchmarks.pages.paints import browser_path, settled_page, why_not
 from benchmarks.wire import Refused
 
 SEARCHES = 50
@@ -113,7 +113,7 @@ def in_browser(address: str, asked: Sequence[str]) -> tuple[list[Search], list[S
         others = [_search(words, page.evaluate(_ASK, words)) for words in asked]
         for words in asked:
             context = browser.new_context()
-            page = context.new_page()
+            page = settled_page(context)
             page.goto(address)
             page.wait_for_selector("[data-search]:not([hidden])")
             firsts.append(_search(words, page.evaluate(_ASK, words)))
