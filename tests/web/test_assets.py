@@ -25,6 +25,15 @@ def test_an_asset_is_found_at_its_address_alone() -> None:
     assert found.content == (FOLDER / "tokens.css").read_bytes()
 
 
+def test_what_every_page_begins_with_is_one_sheet() -> None:
+    rules = asset_set().assets["frame.css"].content.decode()
+
+    at = [rules.find((FOLDER / name).read_text()) for name in ("tokens.css", "base.css", "pages.css", "acts.css")]
+
+    assert at[0] == 0
+    assert at == sorted(set(at))
+
+
 def test_text_is_compressed_beforehand_and_fonts_are_that_already() -> None:
     assets = asset_set().assets
 
@@ -115,7 +124,7 @@ def colours_in(sheet: str) -> list[str]:
 
 
 def test_every_colour_is_a_token() -> None:
-    sheets = {name: (FOLDER / name).read_text(encoding="utf-8") for name in asset_set().assets if name.endswith(".css")}
+    sheets = {file.name: file.read_text(encoding="utf-8") for file in FOLDER.iterdir() if file.name.endswith(".css")}
     tokens = sheets.pop("tokens.css")
 
     assert {name: colours_in(sheet) for name, sheet in sheets.items() if colours_in(sheet)} == {}

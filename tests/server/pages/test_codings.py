@@ -110,7 +110,7 @@ async def test_what_is_asked_without_its_body_says_how_long_that_is(served: Serv
 
 async def test_assets_are_compressed_for_all_but_fonts_for_nobody(served: ServedPages) -> None:
     page = await _ask(served, "/mail")
-    style = re.findall(r'href="(/assets/[^"]+pages\.css)"', page.text)[0]
+    style = re.findall(r'href="(/assets/[^"]+frame\.css)"', page.text)[0]
     font = re.findall(r'href="(/assets/[^"]+inter\.woff2)"', page.text)[0]
 
     packed, plain = await _ask(served, style), await _ask(served, style, accept_encoding="br")
