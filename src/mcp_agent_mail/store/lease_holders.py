@@ -14,11 +14,12 @@ _NEXT = """
 """
 # What this says is shown to others: held mail and blind copies must not move it.
 _LAST_SENT = """
-    SELECT created_ts FROM (
-        SELECT id, project_id, created_ts FROM messages INDEXED BY messages_sender
-        WHERE sender_id = ? ORDER BY id DESC LIMIT ?
-    ) m WHERE EXISTS (SELECT 1 FROM message_projects mp WHERE mp.project_id = m.project_id AND mp.message_id = m.id)
-    ORDER BY m.id DESC LIMIT 1
+    SELECT created_ts FROM messages m INDEXED BY messages_sender
+    WHERE sender_id = :agent AND id >= coalesce((
+        SELECT id FROM messages INDEXED BY messages_sender WHERE sender_id = :agent
+        ORDER BY id DESC LIMIT 1 OFFSET :looked_at - 1
+    ), 0) AND EXISTS (SELECT 1 FROM message_projects mp WHERE mp.project_id = m.project_id AND mp.message_id = m.id)
+    ORDER BY id DESC LIMIT 1
 """
 _RECENTLY_SEEN = """
     SELECT max(read_ts), max(ack_ts) FROM (
@@ -43,7 +44,7 @@ class Holders:
 
     def last_mail_ts(self, agent_id: AgentId) -> Micros | None:
         """When it last sent mail, or marked some of its newest read or acknowledged, as far as others may know."""
-        sent = self._connection.execute(_LAST_SENT, (agent_id, _LOOKED_AT)).fetchone()
+        sent = self._connection.execute(_LAST_SENT, {"agent": agent_id, "looked_at": _LOOKED_AT}).fetchone()
         seen = self._connection.execute(_RECENTLY_SEEN, (agent_id, _LOOKED_AT)).fetchone()
         times = [at for at in (*(sent or ()), *seen) if at is not None]
         return Micros(max(times)) if times else None

@@ -118,8 +118,12 @@ def _is_too_deep(token: Token) -> bool:
 
 def sanitised(html: str) -> str:
     """What of `html` is on the allow-list; text of what is not stays as text, scripts and styles go whole."""
-    return nh3.clean(
-        html,
+    return _cleaner().clean(html)
+
+
+@cache
+def _cleaner() -> nh3.Cleaner:
+    return nh3.Cleaner(
         tags=set(_TAGS),
         clean_content_tags={"script", "style"},
         attributes={tag: set(names) for tag, names in _ATTRIBUTES.items()},
