@@ -18,9 +18,11 @@ _UNSEEN = (
 _JOINERS = "\u200c\u200d"
 _SELECTORS = "\ufe00-\ufe0f"
 _SHAPE = f"[^\x00-\xa0{_REORDERING}{_UNSEEN}{_JOINERS}{_SELECTORS}]"
+# Each alternative begins with the character that it finds, what stands before it comes after: so `re` passes over text
+# that has none of them more than twice as fast.
 _ALONE = (
-    f"[{_JOINERS}](?!{_SHAPE})|(?<!{_SHAPE})(?<!{_SHAPE}[{_SELECTORS}])[{_JOINERS}]"
-    f"|(?<!{_SHAPE})[{_SELECTORS}](?!\u20e3)"
+    f"[{_JOINERS}](?!{_SHAPE})|[{_JOINERS}](?<!{_SHAPE}[{_JOINERS}])(?<!{_SHAPE}[{_SELECTORS}][{_JOINERS}])"
+    f"|[{_SELECTORS}](?<!{_SHAPE}[{_SELECTORS}])(?!\u20e3)"
 )
 _OBEYED = re.compile(f"[{_CONTROL}{_REORDERING}{_UNSEEN}\ud800-\udfff]|{_ALONE}")
 _OBEYED_IN_JSON = re.compile(f"[\x7f-\x9f{_REORDERING}{_UNSEEN}\ud800-\udfff]|{_ALONE}")
@@ -30,7 +32,7 @@ _BREAKS = re.compile(r"[\t\n\r]+")
 
 def visible(text: str) -> str:
     r"""`text` with control, reordering and unseen characters written out (`\x1b`, `\u202e`); breaks and tabs stay."""
-    if text.isascii() and text.isprintable():
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return _OBEYED.sub(_written_out, text.replace("\r\n", "\n"))
 
