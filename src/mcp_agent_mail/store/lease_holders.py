@@ -27,7 +27,7 @@ _RECENTLY_SEEN = """
         WHERE agent_id = ? AND delivery_seq IS NOT NULL ORDER BY delivery_seq DESC LIMIT ?
     ) AS mail WHERE kind <> 'bcc'
 """
-_LOOKED_AT = 100
+_LOOKED_AT = 200
 
 
 class Holders:

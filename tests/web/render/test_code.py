@@ -9,6 +9,7 @@ import pytest
 from pygments.lexer import Lexer
 from pygments.token import Keyword, _TokenType
 
+from mcp_agent_mail.web.assets import asset_set
 from mcp_agent_mail.web.render import code
 from mcp_agent_mail.web.render.code import HIGHLIGHTED_CHARACTERS, LANGUAGES, TOKEN_CLASSES, highlighted
 
@@ -26,6 +27,34 @@ def test_code_has_colours_by_our_classes_alone_and_says_what_it_said() -> None:
     assert set(re.findall(r'class="([^"]*)"', shown)) <= TOKEN_CLASSES
     assert text_of(shown) == PROGRAM
     assert "<them>" not in shown
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "shown"),
+    [
+        ("python", "if x not in y", "if|not|in"),
+        ("c", "#include <a.h>\n", "#include|&lt;a.h&gt;|\n"),
+        ("c", "/* a */ 12", "/* a */|12"),
+        ("html", '<p id="a">x</p>', "p|id|&#34;a&#34;|p"),
+        ("php", 'return "x";', "return|&#34;x&#34;"),
+        ("php", '<?php return "x";', "&lt;?php|return|&#34;x&#34;"),
+        ("diff", "-a\n+b\n", "-a|+b"),
+    ],
+)
+def test_what_has_a_colour_is_one_element_for_each_run_and_all_else_none(language: str, text: str, shown: str) -> None:
+    coloured = re.findall(r'<span class="(?:t-[a-z]+)">([^<]*)</span>', str(highlighted(text, language)))
+
+    assert "|".join(coloured) == shown
+
+
+def test_what_a_macro_says_is_no_comment() -> None:
+    assert "t-comment" not in str(highlighted("#define A 1\n#include <a.h>\n", "c"))
+
+
+def test_every_class_has_a_rule_in_the_styles() -> None:
+    rules = asset_set().assets["frame.css"].content.decode()
+
+    assert set(re.findall(r"\.(t-[a-z]+)\b", rules)) == TOKEN_CLASSES
 
 
 @pytest.mark.parametrize("language", ["", "no-such-language", "x" * 500, "<b>", "../python"])
