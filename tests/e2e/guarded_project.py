@@ -77,7 +77,8 @@ class GuardedProject:
         return done
 
     def check(self, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-        return self.run(sys.executable, "-m", "mcp_agent_mail", "guard", "check", *arguments, **settings)
+        command = (sys.executable, "-m", "mcp_agent_mail", "guard", "check", *arguments)
+        return in_time(lambda: self.run(*command, **settings), _TRIES if "AGENT_MAIL_URL" not in settings else 1)
 
     def log(self, *arguments: str) -> list[dict[str, Any]]:
         done = self.run(sys.executable, "-m", "mcp_agent_mail", "guard", "log", "--json", *arguments)
@@ -87,6 +88,18 @@ class GuardedProject:
 
     def spooled(self) -> list[Path]:
         return list(self.server.root.glob("guard-spool/*.json"))
+
+
+def in_time(
+    ask: Callable[[], subprocess.CompletedProcess[str]], tries: int = _TRIES
+) -> subprocess.CompletedProcess[str]:
+    """What a command says once the server answered it in time, or at its last try."""
+    done = ask()
+    for _ in range(tries - 1):
+        if _LATE not in done.stdout + done.stderr:
+            break
+        done = ask()
+    return done
 
 
 def told_of_leases(done: subprocess.CompletedProcess[str]) -> list[str]:

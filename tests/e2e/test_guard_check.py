@@ -10,11 +10,12 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.guarded_project import GuardedProject, told_of_leases
+from tests.e2e.guarded_project import GuardedProject, in_time, told_of_leases
 from tests.served import Served, git
 
 
@@ -98,7 +99,8 @@ def test_a_server_that_wants_its_token_is_asked_with_it(tmp_path: Path) -> None:
         for settings in ({"AGENT_MAIL_TOKEN": "t" * 20}, {}, {"AGENT_MAIL_URL": f"http://127.0.0.1:{server.port}/mcp"}):
             environ = {**server.environment(), "HOME": str(tmp_path), **settings}
             environ.pop("HTTP_BEARER_TOKEN") if settings else None
-            done = subprocess.run(command, cwd=code, env=environ, capture_output=True, text=True, check=False)
+            ask = partial(subprocess.run, command, cwd=code, env=environ, capture_output=True, text=True, check=False)
+            done = in_time(ask)
             sources.append(json.loads(done.stdout)["source"] if done.stdout else done.stderr)
 
     assert refused.status == 401

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -25,10 +23,9 @@ from tests.guard.harness import GuardHarness
 
 
 @pytest.fixture
-def harness(tmp_path: Path) -> Iterator[GuardHarness]:
+def harness(tmp_path: Path) -> GuardHarness:
     """Leases as the snapshot on disk has them: no server runs."""
-    with contextlib.chdir(Path.cwd()):
-        yield GuardHarness(tmp_path)
+    return GuardHarness(tmp_path)
 
 
 def _asked(harness: GuardHarness, *paths: str, agent: str | None = "BlueLake", **settings: str) -> Any:
