@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 
 _HELP = frozenset({"--help", "-h"})
@@ -10,6 +12,7 @@ _HELP = frozenset({"--help", "-h"})
 def main() -> None:
     """Run the command line and end the process with its exit code."""
     arguments = sys.argv[1:]
+    _end_quickly()
     # Imported here, so that importing this module costs nothing.
     if _is_guards(arguments):
         # Before Typer: a commit and an edit wait for it.
@@ -37,10 +40,16 @@ def amctl() -> None:
 
 
 def _run_as(name: str) -> None:
+    _end_quickly()
     _open_closed_streams()
     from mcp_agent_mail.cli.app import run
 
     sys.exit(run([name, *sys.argv[1:]]))
+
+
+def _end_quickly() -> None:
+    """What is left at the end goes with the process: to look through all of it took longer than many a command."""
+    atexit.register(gc.freeze)
 
 
 def _open_closed_streams() -> None:

@@ -16,7 +16,6 @@ def tools(host: Host) -> list[ToolSpec]:
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import NoReturn
 
 from mcp_agent_mail.core.errors import (
@@ -28,6 +27,7 @@ from mcp_agent_mail.core.errors import (
     QuotaExceeded,
     Unavailable,
 )
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.params import (
     AGENT_NAME,
     CALLER_NAME,

@@ -16,7 +16,6 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from PIL import (
     WebPImagePlugin,
 )
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.features.attachments.image_protocol import (
     MAX_SIDE,
     MEMORY_BYTES,

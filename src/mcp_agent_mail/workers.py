@@ -6,13 +6,14 @@ started, stopped and shown together.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from mcp_agent_mail.archive.attachments import AttachmentFiles
 from mcp_agent_mail.core.clock import Clock, iso_or_none
 from mcp_agent_mail.core.concurrency.keeper import STOP_WITHIN_S, Keeper
 from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.signals import NewDelivery, UnreadInbox

@@ -21,7 +21,7 @@ NOUNS = frozenset(
  artifact asgi assembly asset attachment backfill background backpressure backup bearer blob block book boundary branch
  breaker browser bu budget bundle cache call caller catalog chain change charset check claim client clock code coding
  command committer completion computation config conflict connection consent contact content context conversion
- converter cookie coordination copie copy correspondent count cue cursor database decision deliverie delivery
+ converter cookie coordination copie copy correspondent count cue cursor database dataclas decision deliverie delivery
  description descriptor digest discovery dispatch doc doctor document door drain dump edge edit end endpoint entry env
  environment error escaping event evidence expansion export extending fact failpoint fault feed field file filter
  finding flag folder form format foundation frame gate git grant group guard guidance header hearing help hint history

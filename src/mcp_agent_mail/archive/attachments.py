@@ -14,7 +14,6 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from io import BufferedReader, FileIO
 from pathlib import Path
 from secrets import token_hex
@@ -22,6 +21,7 @@ from secrets import token_hex
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.file_sync import sync_path
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.attachments import HEAD_BYTES, ContentKind, StoredContent, kind_of
 
 ATTACHMENTS_FOLDER = "attachments"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_agent_mail.archive.contents import NO_CONTENTS, Contents
 from mcp_agent_mail.archive.git_folder import said_in
@@ -12,6 +12,7 @@ from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, ArchiveReposito
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import Conversation, GitFailed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.attachments import Content
 from mcp_agent_mail.domain.archive_format.blobs import blob_id
 from mcp_agent_mail.domain.attachments import StoredContent

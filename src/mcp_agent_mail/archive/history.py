@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from typing import NamedTuple
 from mcp_agent_mail.archive.reading.bounded_reader import BoundedReader, TimeBudget
 from mcp_agent_mail.archive.repository import BRANCH
 from mcp_agent_mail.core.clock import Micros, from_seconds
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.parse.commit_message import parse_commit
 
 MAX_WALKED = 10_000

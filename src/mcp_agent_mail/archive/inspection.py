@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.folders import blob_of, facts_of, opened, opened_file
@@ -17,6 +16,7 @@ from mcp_agent_mail.archive.ownership import OutboxPosition, require_fit, versio
 from mcp_agent_mail.archive.repository import BRANCH, READ_UNASKED, ArchiveRepository
 from mcp_agent_mail.archive.workspace import require_project
 from mcp_agent_mail.core.git.process import Conversation, GitFailed, run_git
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.blobs import blob_id
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
 from mcp_agent_mail.domain.archive_format.versions import (

@@ -10,8 +10,9 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 _PROCESSES = Path("/proc")
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from mcp_agent_mail.core.clock import Micros, to_datetime
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import UnfitFile
 from mcp_agent_mail.domain.archive_format.layout import FOLDERS_BY_MONTH
 from mcp_agent_mail.domain.archive_format.months import UnknownMonth, month_folders, month_of

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused, require_ours
 from mcp_agent_mail.archive.reading.hints import of_lost
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, GitContentTooLarge, SealedCommit
 from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
 from mcp_agent_mail.domain.archive_format.parse.fields import MAX_JSON_BYTES
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, OLDEST_VERSION, converted_folder, version_in

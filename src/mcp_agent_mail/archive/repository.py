@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO
@@ -26,6 +26,7 @@ from mcp_agent_mail.core.git.process import (
     talk_to_git,
 )
 from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.commit_message import SEQ_TRAILER
 from mcp_agent_mail.domain.archive_format.parse.commit_message import number_of
 

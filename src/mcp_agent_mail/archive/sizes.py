@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.ownership import require_in_store, version_at
 from mcp_agent_mail.archive.packs import pack_folder
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 _MAIL = re.compile(r"(?:messages|agents/[^/]+/(?:inbox|outbox))/.*__([0-9]+)\.md")
 _MOST_IDS = 2**31

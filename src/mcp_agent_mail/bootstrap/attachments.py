@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.attachments.images import ImageConverter

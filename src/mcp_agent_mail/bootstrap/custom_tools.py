@@ -8,13 +8,14 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.metadata import EntryPoint, entry_points
 from itertools import islice
 
 from mcp_agent_mail.bootstrap.left_calls import LeftCalls
 from mcp_agent_mail.core.arguments import FORMAT_ARGUMENT, TOKEN_ARGUMENTS
 from mcp_agent_mail.core.errors import Unavailable, in_sentences, listed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.profiles import CUSTOM, TOOLS, UNLISTED
 from mcp_agent_mail.core.tools import ToolSpec
 from mcp_agent_mail.extending import GROUP, Host

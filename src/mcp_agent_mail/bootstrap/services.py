@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_agent_mail.bootstrap.attachments import AttachmentParts
 from mcp_agent_mail.bootstrap.custom_tools import CustomTools
 from mcp_agent_mail.core.concurrency.keeper import STOP_WITHIN_S, Keeper
 from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.errors import listed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import ToolTable
 from mcp_agent_mail.features.archiving.service import ArchivingService

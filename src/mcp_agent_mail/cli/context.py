@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Self
@@ -15,6 +15,7 @@ from mcp_agent_mail.cli.exit_codes import BadSettings, NoServer
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.core.settings.client import ClientSettings, load_client_settings
 from mcp_agent_mail.core.settings.kinds import Secret

@@ -11,13 +11,13 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from mcp_agent_mail.cli.root_help import CommandSection, screen
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 class PlainConversion:

@@ -9,7 +9,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +17,7 @@ from mcp_agent_mail.cli.ages import age, exact_time, time_and_age
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
 from mcp_agent_mail.core.escaping import on_one_line, visible, visible_json
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, as the server gives it.")]
 ExactFlag = Annotated[bool, typer.Option("--exact", help="Exact times instead of ages.")]

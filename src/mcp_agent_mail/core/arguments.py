@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from mcp_agent_mail.core.errors import InvalidInput, in_sentences, listed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.likeness import COMPARED
 from mcp_agent_mail.core.mistakes.synonyms import alike, meanings, ways_for
 from mcp_agent_mail.core.params import IdentityPart, ParamType

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 class FailPoint(StrEnum):

@@ -12,11 +12,11 @@ import json
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol, get_args
 
 from mcp_agent_mail.core.clock import Micros, parse_time
 from mcp_agent_mail.core.errors import InvalidInput, listed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.mistakes.argument_hints import ids_in, means_all, text_in
 
 IdentityPart = Literal["project", "caller"]

@@ -7,9 +7,10 @@ holds them equal to the declared tools. Resources are never filtered.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 CLUSTERS: Mapping[str, tuple[str, ...]] = {
     "infrastructure": (

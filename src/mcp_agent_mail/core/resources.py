@@ -14,11 +14,11 @@ import inspect
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from urllib.parse import unquote
 
 from mcp_agent_mail.core.arguments import Param, bind, params_of
 from mcp_agent_mail.core.errors import NotFound, listed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.likeness import most_like, one_hint_budget
 from mcp_agent_mail.core.tools import Credentials, Handler, Json, call_as
 

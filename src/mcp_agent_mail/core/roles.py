@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from enum import IntEnum
 
 from mcp_agent_mail.core.errors import PermissionDenied
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 class Role(IntEnum):

@@ -10,9 +10,9 @@ import errno
 import fcntl
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import SOCKET_ERRNOS, UnfitFile, read_plain
 
 LOG_FILE = "server.log"

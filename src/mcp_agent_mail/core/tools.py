@@ -11,12 +11,13 @@ import inspect
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from mcp_agent_mail.core.arguments import ANY_WAY, FORMAT_ARGUMENT, TOKEN_ARGUMENTS, CallWay, Param, bind, params_of
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, listed
 from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.likeness import COMPARED, one_hint_budget
 from mcp_agent_mail.core.mistakes.synonyms import nearest_tools, no_tool_for
 from mcp_agent_mail.core.params import IDENTITY_PARTS, IdentityPart

@@ -7,10 +7,10 @@ project with that key (path or slug).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 FORMS = ["Name", "Name@slug", "Name@/path", "project:slug#Name", "project:/path#Name"]
 

@@ -10,10 +10,10 @@ import mimetypes
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 ATTACHMENTS_FOLDER = "attachments"
 """In archives, and beside the database."""

@@ -6,7 +6,6 @@ the moment in which the mail exists. docs/concepts/contacts.md tells the same fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mcp_agent_mail.core.clock import SECOND, Micros
@@ -18,6 +17,7 @@ from mcp_agent_mail.core.errors import (
     RecipientRetired,
 )
 from mcp_agent_mail.core.ids import AgentId, ContactId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import ContactPolicy
 
 MIN_TTL_S = 60

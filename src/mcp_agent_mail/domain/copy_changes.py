@@ -7,11 +7,11 @@ A resource concerns whoever subscribed to it; whether they may still read it is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 class CopyChange(NamedTuple):

@@ -7,12 +7,12 @@ part of the archive format and may only be added to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, OutboxSeq, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 class EventKind(StrEnum):

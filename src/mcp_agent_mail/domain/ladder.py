@@ -7,10 +7,10 @@ only while the copy is unread. Each step is there once it has happened, at its f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 class LadderStep(StrEnum):

@@ -6,12 +6,12 @@ A lease is over at the instant it expires, whether or not anybody has written th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 class LeaseKind(StrEnum):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.markdown.blocks import LeafText, MarkdownBlocks
 from mcp_agent_mail.domain.markdown.inlines import InlineImages
 from mcp_agent_mail.domain.markdown.links import LinkTarget, unescaped

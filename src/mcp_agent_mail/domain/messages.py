@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from typing import NamedTuple
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.attachments import Attachment, StoredContent, from_json
 from mcp_agent_mail.domain.doors.ids import NewWirePlace, WirePlace

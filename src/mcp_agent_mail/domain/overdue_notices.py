@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

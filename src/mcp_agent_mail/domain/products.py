@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound, PermissionDenied, QuotaExceeded
 from mcp_agent_mail.core.ids import ProductId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_to_change_project
 from mcp_agent_mail.domain.projects import Project
 

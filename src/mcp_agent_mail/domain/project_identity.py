@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from urllib.parse import urlsplit
 
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 MARKER_FILE = ".agent-mail-project-id"
 DISCOVERY_FILE = ".agent-mail.yaml"

@@ -6,12 +6,12 @@ import hashlib
 import posixpath
 import re
 import unicodedata
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
 from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 MAX_PATH_LENGTH = 1_024
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import InvalidInput, QuotaExceeded
 from mcp_agent_mail.core.ids import AgentId, LeaseId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.patterns.budget import WorkBudget
 from mcp_agent_mail.domain.patterns.keys import IndexProbe, probe_of

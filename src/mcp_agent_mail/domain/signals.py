@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros, iso
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 _SAFE_SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 _SAFE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")

@@ -6,10 +6,10 @@ work within the time of grace. What could not be found out in time never counts 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 AHEAD_S = 60
 """A time so far ahead of now is taken for now: two clocks differ, or one was set right."""

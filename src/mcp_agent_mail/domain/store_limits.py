@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 _SHARE = 50
 """A limit that was passed holds until there is a fiftieth of it more room: nothing switches on and off at its edge."""

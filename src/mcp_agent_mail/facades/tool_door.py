@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_agent_mail.core.arguments import ANY_WAY, CallWay, bind
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.likeness import one_hint_budget
 from mcp_agent_mail.core.tools import Credentials, Json, JsonObject, ToolSpec, ToolTable, call_as
 

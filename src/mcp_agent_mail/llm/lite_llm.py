@@ -13,9 +13,10 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.settings.kinds import Secret
 from mcp_agent_mail.domain.summaries.refinement import Prompt
 from mcp_agent_mail.llm.answers import ModelAnswer, ModelFailed

@@ -11,7 +11,6 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 
 from mcp_agent_mail.core.clock import Clock, Micros
@@ -19,6 +18,7 @@ from mcp_agent_mail.core.concurrency.keeper import STOP_WITHIN_S, Keeper
 from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.signals import UnreadInbox
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.notify.signal_files import SignalFiles

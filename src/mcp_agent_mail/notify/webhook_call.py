@@ -14,13 +14,14 @@ import socket
 import ssl
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from urllib.parse import urlsplit
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.settings.kinds import Secret
 
 CALL_WITHIN_S = 10.0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 PAUSES_S = (5.0, 25.0, 120.0, 450.0)
 """After each try that failed: five tries in ten minutes."""

@@ -11,11 +11,12 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.concurrency.keeper import STOP_WITHIN_S, Keeper
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.signals import NewDelivery, webhook_body
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.notify.webhook_call import WebhookCaller, WebhookFailed, WebhookPlace

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mcp_agent_mail.core.arguments import ANY_WAY, CallWay, Param
@@ -19,6 +18,7 @@ from mcp_agent_mail.core.concurrency.call_places import CallPlaces
 from mcp_agent_mail.core.concurrency.outside_end import is_from_outside, running_task
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import AgentMailError, Internal, InvalidInput
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.profiles import CUSTOM
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.roles import BeyondRole, RefusedAgent, Role

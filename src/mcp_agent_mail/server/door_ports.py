@@ -5,8 +5,8 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.settings.addresses import bound_url
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.doors.names import Door

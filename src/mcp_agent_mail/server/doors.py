@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.core.concurrency.outside_end import is_from_outside, running_task
 from mcp_agent_mail.core.errors import AgentMailError, NotFound, listed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.profiles import NONE_OF_OURS
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Json, call_as

@@ -15,7 +15,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.concurrency.periodic_work import Periodic
 from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.failpoints import NO_FAULTS, FailPoint, FaultHook, Faults
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.settings.addresses import base_url, bound_url
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.doors.names import Door

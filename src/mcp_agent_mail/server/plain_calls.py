@@ -7,13 +7,13 @@ page cannot send that.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 
 import orjson
 from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, RateLimited
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import Json, JsonObject
 from mcp_agent_mail.server.dispatch import free
 from mcp_agent_mail.server.edge.rates import RateClass

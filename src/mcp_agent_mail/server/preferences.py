@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.profiles import FULL, Profiles, ToolProfile
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.rendering.formats import PLAIN, Output, parse_format

@@ -8,13 +8,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 
 from fastmcp.prompts import Prompt
 from fastmcp.prompts.base import PromptArgument, PromptResult
 from mcp.shared.exceptions import MCPError
 
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.profiles import FULL, ToolProfile
 from mcp_agent_mail.server.rendering.wire import INVALID_PARAMS, error_object
 

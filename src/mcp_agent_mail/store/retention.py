@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import aiosqlite
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.retention import OldMessage, tombstone
 
 # What is unread, held, unacknowledged or delivered lately is kept, for whichever recipient; so is what Git has yet to

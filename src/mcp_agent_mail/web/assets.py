@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 PREFIX = "/assets/"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from mcp_agent_mail.core.clock import SECOND, Micros, parse_time
 from mcp_agent_mail.core.errors import InvalidInput, PermissionDenied
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.messages import Importance
 
 MAX_FILTER = 500

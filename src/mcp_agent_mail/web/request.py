@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.tools import Json, JsonObject
 from mcp_agent_mail.domain.identity.caller import Caller

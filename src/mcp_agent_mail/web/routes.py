@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import unquote
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.web.addresses import HOME, MARKS, REMINDERS, SIGN_IN, SIGN_OUT
 from mcp_agent_mail.web.context import Page
 from mcp_agent_mail.web.pages import (

@@ -9,12 +9,12 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.git.foreign_repository import UnfitRepository
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
 from mcp_agent_mail.domain.patterns.pattern import Pattern, covers
 from mcp_agent_mail.domain.staleness import NEVER, NO_WORKSPACE, UNKNOWN, Sighting, WorkspaceActivity

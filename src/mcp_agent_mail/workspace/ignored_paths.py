@@ -8,11 +8,11 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.git.foreign_repository import UnfitRepository
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.workspace.repository import find_work_tree, open_work_tree
 from mcp_agent_mail.workspace.ttl_cache import Memory

@@ -15,12 +15,12 @@ import stat
 import unicodedata
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import UnfitFile, open_real_folder
 from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, find_digest
 from mcp_agent_mail.workspace.lent_places import (

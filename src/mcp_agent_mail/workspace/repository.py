@@ -8,13 +8,13 @@ import os
 import pwd
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.git.environment import GitPlace
 from mcp_agent_mail.core.git.foreign_repository import ForeignRepository, UnfitRepository, find_repository
 from mcp_agent_mail.core.git.process import GitFailed, run_git, stream_git
 from mcp_agent_mail.core.git.shadow_repository import shadow_of
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 _CHUNK = 65_536
 _NONE_IGNORED = 1

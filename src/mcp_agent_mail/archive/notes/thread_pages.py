@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from mcp_agent_mail.archive.git_folder import STATE, said_in
@@ -17,6 +17,7 @@ from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.thread_pages import THREADS_FOLDER
 
 THREADS_NOTE = STATE / "threads"

@@ -7,7 +7,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.ownership import require_in_store
@@ -15,6 +14,7 @@ from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.concurrency.looks import FIRST_SILENCE_S, LookSilent
 from mcp_agent_mail.core.errors import NotFound, Unavailable
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 _RETRY_AFTER_S = 60
 _SLOW_AGAIN_S = 10

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -17,6 +16,7 @@ from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, ArchiveReposito
 from mcp_agent_mail.core.clock import Micros, from_seconds
 from mcp_agent_mail.core.git.process import Conversation, GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.parse.commit_message import parse_commit
 
 _LIMIT_S = 6 * 3_600.0

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from mcp_agent_mail.archive.reading.bounded_reader import BoundedReader, TimeBud
 from mcp_agent_mail.archive.repository import BRANCH
 from mcp_agent_mail.core.clock import Micros, from_seconds, iso
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 MOST_FILES = 200
 """Of one commit."""

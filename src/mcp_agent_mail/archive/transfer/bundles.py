@@ -12,7 +12,6 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -36,6 +35,7 @@ from mcp_agent_mail.core.file_sync import sync_tree
 from mcp_agent_mail.core.git.environment import GitPlace
 from mcp_agent_mail.core.git.process import Conversation, GitDiskFull, GitFailed, talk_to_git
 from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
 from mcp_agent_mail.domain.archive_format.parse.files import UnreadableArtifact, require_size
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 
 from mcp_agent_mail.archive.repository import READ_UNASKED, ArchiveRepository, GitContentTooLarge
 from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
 from mcp_agent_mail.domain.archive_format.versions import is_mail_name, version_in
 

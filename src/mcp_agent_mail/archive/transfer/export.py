@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Self
 
@@ -18,6 +17,7 @@ from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.file_sync import sync_path, sync_tree
 from mcp_agent_mail.core.git.environment import GitPlace
 from mcp_agent_mail.core.git.process import Conversation, GitFailed, run_git, start_git, stream_git, talk_to_git
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.redaction import HistoryVerdict, Redaction
 
 LIMIT_S = 3_600.0

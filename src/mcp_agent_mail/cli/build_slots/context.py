@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -15,6 +14,7 @@ from mcp_agent_mail.cli.gateway.port import Gateway
 from mcp_agent_mail.cli.project_option import project_key, resource_uri
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.git.foreign_repository import UnfitRepository
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.unfilled_text import said
 from mcp_agent_mail.guard.git import GitRefused
 from mcp_agent_mail.guard.repository import NAME_KEY, PROJECT_KEY, find_values, name_command

@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from mcp_agent_mail.cli.build_slots.context import SlotContext
@@ -16,6 +15,7 @@ from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.core.errors import AgentMailError, Conflict
 from mcp_agent_mail.core.escaping import visible
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 ASK_AGAIN_S = 2.0
 _RETRY_S = 5.0

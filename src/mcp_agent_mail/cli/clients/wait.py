@@ -10,7 +10,6 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -26,6 +25,7 @@ from mcp_agent_mail.cli.project_option import project_key
 from mcp_agent_mail.clients.hook.identity import look_at_git
 from mcp_agent_mail.clients.hook.text import MAX_BYTES, fit, mail_lines, whole
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 FIRST_SLICE_S = 1
 """So the place in the feed is known before anything can go wrong."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from mcp_agent_mail.cli.context import CliContext
@@ -12,6 +11,7 @@ from mcp_agent_mail.cli.gateway.port import Gateway
 from mcp_agent_mail.cli.output import Column, Row, at, print_fields, print_rows, print_text, time_of
 from mcp_agent_mail.cli.project_option import project_key, resource_uri
 from mcp_agent_mail.core.errors import AgentMailError, NotFound
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 def _reached(row: Row) -> object:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from mcp_agent_mail.cli.exit_codes import code_of
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
 from mcp_agent_mail.cli.project_option import resource_uri
 from mcp_agent_mail.core.errors import AgentMailError, Conflict, InvalidInput, NotFound
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.project_identity import (
     DISCOVERY_FILE,
     MARKER_FILE,

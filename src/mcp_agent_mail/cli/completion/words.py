@@ -6,12 +6,12 @@ Of the commands only the one that was typed is imported, so an answer takes no l
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import typer
 
 from mcp_agent_mail.cli.lazy_typer import LazyGroup
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 _SEPARATOR = "--"
 _SPLIT_OFF = "="

@@ -12,9 +12,10 @@ import errno
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 UNTOLD = "(not told)"
 _BEGINNING = 10

@@ -6,13 +6,13 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from fastmcp import Client as FastMCPClient
 from mcp import Client as OfficialClient
 
 from mcp_agent_mail.cli.exit_codes import NoServer, WireError
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 _MAIL_TIMEOUT_S = 30.0
 _PAUSE_S = 0.1

@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from mcp_agent_mail.cli.demo.agents import CallTool, fastmcp_client, official_client
 from mcp_agent_mail.cli.demo.story import wait_for_archive
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 PRODUCT = "shop"
 TEAM = {

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, quote, urlsplit
 
 from mcp_agent_mail.cli.exit_codes import NoServer, WireError
 from mcp_agent_mail.cli.gateway.below_tools import refused_below
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 if TYPE_CHECKING:
     import http.client

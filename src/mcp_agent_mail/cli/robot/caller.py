@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
 from mcp_agent_mail.cli.project_option import project_key
 from mcp_agent_mail.clients.hook.identity import look_at_git
 from mcp_agent_mail.core.errors import InvalidInput, PermissionDenied
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 class CallerUnsaid(InvalidInput):

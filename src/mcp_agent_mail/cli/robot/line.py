@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from mcp_agent_mail.core.escaping import visible, visible_json
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 MAX_BYTES = 2_048
 MOST_BYTES = 256 * 1024

@@ -6,7 +6,7 @@ import os
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from mcp_agent_mail.cli.service.port_check import require_no_stranger
@@ -23,6 +23,7 @@ from mcp_agent_mail.cli.service.unit_files import (
     unit_path,
 )
 from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 _WITHIN_S = 60.0
 _UNPROVEN: Mapping[ServiceKind, str] = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mcp_agent_mail.cli.context import read_settings
 from mcp_agent_mail.core.errors import Conflict, listed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.settings.kinds import Row, mask_url_password
 from mcp_agent_mail.core.settings.names import FORMER, PROVIDER_KEYS
 from mcp_agent_mail.core.settings.rows import ROWS

@@ -6,12 +6,12 @@ import os
 import plistlib
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 from mcp_agent_mail.core.home_folder import home_folder
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 NAME = "mcp-agent-mail"
 LABEL = "mcp-agent-mail.server"

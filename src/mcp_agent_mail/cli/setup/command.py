@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -35,6 +34,7 @@ from mcp_agent_mail.clients.setup.reworded_hooks import reworded_hooks
 from mcp_agent_mail.clients.setup.status import State, look_at_client, persons_part
 from mcp_agent_mail.clients.setup.undo import make_undo_plan, take_back
 from mcp_agent_mail.clients.setup.wishes import FileWish
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from mcp_agent_mail.cli.output import print_fields, print_gap, print_json, print_text
 from mcp_agent_mail.clients.setup.plan import LeftAlone, Plan
 from mcp_agent_mail.clients.setup.proof import ProofOutcome, ProofStep
 from mcp_agent_mail.clients.setup.status import ClientState, FileState, hint_for
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 # Plain JSON, as `--json` prints it.
 Row = dict[str, Any]

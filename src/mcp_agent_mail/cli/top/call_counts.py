@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 _PREFIX = "mcp_agent_mail_"
 _LINE = re.compile(r"([a-z_]+)(?:\{([^}]*)\})? (\S+)")

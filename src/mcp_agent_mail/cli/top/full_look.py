@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
+
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 MOST_SHOWN = 100
 """Of agents, in JSON and in memory, those that were active last."""

@@ -6,9 +6,8 @@ by itself, can be told from where the file ends: so taking it out gives the byte
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 BEGIN = b"<!-- agent-mail:begin -->"
 END = b"<!-- agent-mail:end -->"

@@ -9,7 +9,7 @@ import hashlib
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from mcp_agent_mail.clients.setup.staged_file import FileNotWritable
 from mcp_agent_mail.clients.setup.targets import Target, clear_left_name, look_at, missing_folders, require_writable
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
 from mcp_agent_mail.core.failpoints import no_fault
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import UnfitFile, real_path
 
 NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from mcp_agent_mail.clients.setup.wishes import (
     Part,
     Scope,
 )
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 _TOKEN_VARIABLE = "AGENT_MAIL_TOKEN"
 _TRANSPORTS = ("command", "args", "env", "environment", "cwd", "url", "httpUrl", "serverUrl", "type")

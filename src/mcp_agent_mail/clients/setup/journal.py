@@ -14,7 +14,6 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.clients.setup.staged_file import staged_at
@@ -23,6 +22,7 @@ from mcp_agent_mail.clients.setup.wishes import FileWish, Json
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.file_sync import sync_path
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 
 FOLDER = ".config/mcp-agent-mail/setup"

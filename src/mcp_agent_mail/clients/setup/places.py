@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
 from mcp_agent_mail.clients.setup.wishes import FileWish, Scope
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from dataclasses import replace as altered
 from itertools import chain
 from pathlib import Path
@@ -25,6 +25,7 @@ from mcp_agent_mail.clients.setup.targets import (
 )
 from mcp_agent_mail.clients.setup.wishes import FileFormat, FileWish, Scope
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

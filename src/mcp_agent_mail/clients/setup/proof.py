@@ -14,7 +14,6 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from mcp_agent_mail.clients.setup.read_back import NotReadBack, find_hook_file, 
 from mcp_agent_mail.clients.setup.wishes import FileWish, Part
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import new_token
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import SCRATCH_PROGRAM
 
 HOOK_WITHIN_S = 20.0

@@ -9,7 +9,6 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.clients.setup.edits.json_text import parse
@@ -25,6 +24,7 @@ from mcp_agent_mail.clients.setup.wishes import (
     is_ours,
     is_ours_in_other_words,
 )
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 TOKEN_VARIABLE = "AGENT_MAIL_TOKEN"
 _URLS = ("httpUrl", "serverUrl", "url")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from mcp_agent_mail.clients.setup.plan import follows_links
 from mcp_agent_mail.clients.setup.staged_file import FileNotWritable
 from mcp_agent_mail.clients.setup.targets import look_at, runnable
 from mcp_agent_mail.clients.setup.wishes import FileFormat, FileWish, Part
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 _TOKEN_BY_HAND = (
     "{when}: put the token into the entry's Authorization header yourself, for {title} knows no "

@@ -6,12 +6,12 @@ import os
 import shlex
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.clients.setup.staged_file import PATIENCE_S, FileNotWritable, staged_alone, staged_at
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.file_sync import sync_path
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import UnfitFile, git_directory_above, read_plain, real_path
 
 MAX_BYTES = 16 * 1024 * 1024

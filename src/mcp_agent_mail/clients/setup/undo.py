@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from dataclasses import replace as altered
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from mcp_agent_mail.clients.setup.staged_file import FileNotWritable, remove_lef
 from mcp_agent_mail.clients.setup.targets import Target, clear_left_name, look_at, remove, replace, require_writable
 from mcp_agent_mail.clients.setup.wishes import FileWish, Scope
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 @dataclass(slots=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
+
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 # Any: a plain JSON value.
 Json = Any

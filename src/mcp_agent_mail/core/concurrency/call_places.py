@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from time import monotonic
 from typing import Any, TypeVar
 
 from mcp_agent_mail.core.concurrency.work_place import working_at
 from mcp_agent_mail.core.errors import Busy
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 logger = logging.getLogger("mcp_agent_mail.server")
 

@@ -12,8 +12,9 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Protocol
+
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 def _nothing() -> None:

@@ -17,10 +17,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
 from mcp_agent_mail.core.errors import Busy, Unavailable
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 T = TypeVar("T")
 

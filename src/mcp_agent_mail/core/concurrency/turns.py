@@ -9,9 +9,9 @@ import asyncio
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import Busy
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 class TooMuchAtOnce(Busy):

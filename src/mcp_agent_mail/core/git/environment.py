@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.settings.names import SECRETS
 
 _FAILS = "false"

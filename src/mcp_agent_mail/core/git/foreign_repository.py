@@ -11,10 +11,11 @@ import re
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.git.config import Entry, UnfitConfig, is_true, parse_config
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain, real_path
 
 MAX_CONFIG_BYTES = 1024 * 1024

@@ -15,7 +15,6 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
@@ -23,6 +22,7 @@ from typing import IO
 from mcp_agent_mail.core.disk_space import NO_ROOM_WORDS, nearly_full, reserve
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.git.environment import GitPlace, command_line, scrubbed_environment
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 DEFAULT_TIMEOUT_S = 60.0
 FOREIGN_BYTES = 1024 * 1024 * 1024

@@ -8,10 +8,11 @@ holds the two readings equal.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.settings import names
 from mcp_agent_mail.core.settings.kinds import Secret
 from mcp_agent_mail.core.settings.rows import CLIENT_ROWS

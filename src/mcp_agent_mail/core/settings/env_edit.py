@@ -6,8 +6,8 @@ What a line says is read as `env_file` reads it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.settings.env_file import EnvFault, EnvLine, parse_env_line
 
 _MARK = "\ufeff"

@@ -10,10 +10,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import open_plain
 
 ENCODING = "utf-8-sig"

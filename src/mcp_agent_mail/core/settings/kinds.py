@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 MASK = "***"
 

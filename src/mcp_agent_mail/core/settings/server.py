@@ -9,12 +9,12 @@ before a filled-in line and could not be tested.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from decouple import Config, RepositoryEnv
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.settings.checks import check_names, check_together
 from mcp_agent_mail.core.settings.env_file import ENCODING
 from mcp_agent_mail.core.settings.kinds import Secret, shown

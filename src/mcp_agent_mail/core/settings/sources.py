@@ -10,11 +10,12 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
 from mcp_agent_mail.core.home_folder import home_folder
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.settings import kinds, names
 from mcp_agent_mail.core.settings.env_file import EnvFile, read_env_file
 from mcp_agent_mail.core.settings.kinds import MASK, BadValue, PathContext, Row, mask_url_password

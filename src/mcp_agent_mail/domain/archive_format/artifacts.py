@@ -7,11 +7,11 @@ does not stand here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, LeaseId, MessageId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, ContactPolicy
 from mcp_agent_mail.domain.attachments import Attachment
 from mcp_agent_mail.domain.doors.ids import WirePlace

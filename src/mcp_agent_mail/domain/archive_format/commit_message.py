@@ -5,10 +5,11 @@ has been written.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_agent_mail.core.escaping import printable
 from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.layout import Snapshot, is_blind_receipt, is_tombstone
 from mcp_agent_mail.domain.archive_format.leases import is_stand_in
 from mcp_agent_mail.domain.archive_format.names import name_in

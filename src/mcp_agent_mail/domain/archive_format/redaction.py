@@ -10,10 +10,10 @@ import json
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.contacts import CONTACTS_FOLDER
 from mcp_agent_mail.domain.archive_format.json_text import document
 from mcp_agent_mail.domain.attachments import is_content_path

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros, iso
 from mcp_agent_mail.core.escaping import as_code, printable, visible
 from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.attachments import Attachment
 from mcp_agent_mail.domain.messages import Importance
 

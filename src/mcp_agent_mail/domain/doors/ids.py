@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from uuid import UUID
 
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
 from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.doors.names import Door
 
 MAX_WIRE_ID = 256

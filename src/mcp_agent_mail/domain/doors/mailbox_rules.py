@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 class UsedName(Conflict):

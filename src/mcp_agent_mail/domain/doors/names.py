@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import SYSTEM
 

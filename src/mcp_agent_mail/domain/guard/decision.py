@@ -7,10 +7,10 @@ server answers) decide alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 class GuardOutcome(StrEnum):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from mcp_agent_mail.core.clock import Micros, parse_time
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.guard.decision import GuardOutcome
 
 HOOKS = ("pre-commit", "pre-push", "check")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import Conflict, NotFound, PermissionDenied
 from mcp_agent_mail.core.ids import JoinCodeId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
 
 MIN_LIFETIME_S = 60

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TypeVar
 
 from mcp_agent_mail.core.arguments import TOKEN_ARGUMENT
 from mcp_agent_mail.core.errors import AuthenticationRequired, PermissionDenied, listed
 from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.token_agents import TokenAgents

@@ -5,11 +5,11 @@ lasts.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
 from mcp_agent_mail.core.ids import AgentId, IssuedTokenId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.roles import ROLES_BY_WORD, Role
 
 MAX_LIVE = 1_000

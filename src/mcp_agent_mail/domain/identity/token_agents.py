@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import listed
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.identity.names import name_key
 
 NOBODY = "(nobody)"

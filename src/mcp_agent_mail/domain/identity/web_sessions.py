@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import PermissionDenied, Unavailable
 from mcp_agent_mail.core.ids import AgentId, IssuedTokenId, WebSessionId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.roles import Role
 
 IDLE = 8 * 3_600 * SECOND

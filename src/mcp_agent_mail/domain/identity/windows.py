@@ -6,11 +6,11 @@ A window keeps the name under which its agent came, so that who comes back in it
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
 from mcp_agent_mail.core.ids import ProjectId, WindowId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 DAY = Micros(24 * 3_600 * SECOND)
 DEFAULT_TTL = Micros(30 * DAY)

@@ -14,10 +14,10 @@ All of them hold for every record:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import AgentStatus, AttachmentsPolicy, ContactPolicy
 from mcp_agent_mail.domain.contacts import LinkStatus
 from mcp_agent_mail.domain.doors.names import Door

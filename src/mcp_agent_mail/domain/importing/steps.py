@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, NotFound, listed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.params import MODEL, PROGRAM, TASK
 from mcp_agent_mail.domain.importing.lines import MOST_PACKED, kind_of_record, line_of, pack
 from mcp_agent_mail.domain.importing.reader import SourceReader

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.markdown.inlines import TAG
 from mcp_agent_mail.domain.markdown.links import LinkDefinition, read_definition
 from mcp_agent_mail.domain.markdown.steps import Steps

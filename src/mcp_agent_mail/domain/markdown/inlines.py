@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Container
-from dataclasses import dataclass
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.markdown.links import LinkTarget, label_key, read_inline, read_label
 from mcp_agent_mail.domain.markdown.steps import Steps
 

@@ -6,9 +6,9 @@ All functions look at one text from a position on, copy none of it, and take tim
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from html.entities import html5
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.markdown.steps import Steps
 
 MAX_LABEL = 999

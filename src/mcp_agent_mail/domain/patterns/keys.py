@@ -10,9 +10,9 @@ so that they hold whatever a repository thinks of letter case.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import takewhile
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.leases import LeaseKeys
 from mcp_agent_mail.domain.patterns.charsets import fold
 from mcp_agent_mail.domain.patterns.pattern import Pattern, anchor

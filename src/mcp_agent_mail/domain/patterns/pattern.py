@@ -7,9 +7,10 @@ intersection is exact, not a likeness of strings (docs/adr/0060).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import takewhile
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.patterns.budget import WorkBudget
 from mcp_agent_mail.domain.patterns.charsets import fold
 from mcp_agent_mail.domain.patterns.segments import EVERY_NAME, Glob, Name, has_special, names_meet, read_name

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.patterns.charsets import BRACKET
 
 MAX_PATTERN_LENGTH = 1_024

@@ -6,9 +6,9 @@ Bare words are a wish, operators are an order: a query with quotes, signs or ope
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.search.identifiers import part_of_name
 from mcp_agent_mail.domain.search.query import Phrase, SearchQuery, is_unspaced, written_phrase
 from mcp_agent_mail.domain.search.stemming import STOP_WORDS, forms_of, stem_of

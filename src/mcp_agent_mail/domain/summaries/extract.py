@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.summaries.cue_patterns import POINT
 from mcp_agent_mail.domain.summaries.cues import Cue, CueKind, is_small_talk, read_piece
 from mcp_agent_mail.domain.summaries.ledger import ActionItem, Ledger

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.summaries.cue_patterns import ACCEPTANCE, ANSWER, BARE_DONE, CHOICE, UNKNOWING
 from mcp_agent_mail.domain.summaries.cues import Cue, CueKind
 

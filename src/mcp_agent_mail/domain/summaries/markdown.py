@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 MAX_PIECE = 400
 """Characters of one piece that are looked at; what follows is cut."""

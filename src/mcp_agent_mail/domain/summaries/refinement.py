@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.summaries.extract import MAX_ENTRIES, ThreadMessage, ThreadSummary, cut
 
 MAX_PROMPT = 24_000

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.params import Choice, Count, Matching, Time
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
 from mcp_agent_mail.domain.messages import parse_subject

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.facades.asgi import AsgiParts, DoorRequest, PlainAnswer, Receive, Send
 from mcp_agent_mail.facades.claude_mailbox.callers import caller_of, header_name
 from mcp_agent_mail.facades.claude_mailbox.refusals import refused

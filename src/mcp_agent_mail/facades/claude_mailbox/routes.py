@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import orjson
 
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.doors.names import Door, UnfitWireName, UnknownWireName, wire_key
 from mcp_agent_mail.facades.asgi import DoorRequest, PlainAnswer

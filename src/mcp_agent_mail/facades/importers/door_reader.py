@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import AgentStatus
 from mcp_agent_mail.domain.doors.names import Door, wire_key
 from mcp_agent_mail.domain.importing.records import (

@@ -10,11 +10,11 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from mcp_agent_mail.core.disk_space import disk_full, free_bytes
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import reason_of
 from mcp_agent_mail.domain.importing.refusals import in_use, too_large, unreadable, wrong_path
 from mcp_agent_mail.store.foreign.private_copy import copy_open, open_unchanged

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Any
 
 from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.params import Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, current_credentials, tool
 from mcp_agent_mail.domain.doors.names import Door

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
@@ -19,6 +18,7 @@ from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.project_identity import slug_alias
 from mcp_agent_mail.domain.projects import is_slug
 from mcp_agent_mail.features.archiving.protocol import archive_folders, archive_path

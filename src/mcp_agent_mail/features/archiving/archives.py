@@ -8,7 +8,7 @@ import errno
 import logging
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_agent_mail.archive.lock_holders import LockHolder, named
 from mcp_agent_mail.archive.ownership import ArchiveAhead
@@ -18,6 +18,7 @@ from mcp_agent_mail.core.disk_space import is_want_of_room
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.git.process import GitDiskFull, GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.protocol import Failed, Recovered, Report
 
@@ -30,9 +31,9 @@ _MOST_COUNTED = 10
 class Retry:
     """One thing that may fail. `due`: not before this time, which moves with a clock that is set back."""
 
-    due: Micros = Micros(0)  # noqa: RUF009  # a NewType is its argument
+    due: Micros = Micros(0)  # a NewType is its argument
     failures: int = 0
-    _seen: Micros = Micros(0)  # noqa: RUF009  # likewise
+    _seen: Micros = Micros(0)  # likewise
 
     def wait(self, now: Micros) -> Micros:
         """Microseconds until it is due. A clock that was set back, by hours or seconds, makes it no longer."""

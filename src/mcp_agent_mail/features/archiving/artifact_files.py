@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.attachments import Content, carried_files
 from mcp_agent_mail.domain.archive_format.contacts import contact_snapshot
 from mcp_agent_mail.domain.archive_format.imports import import_file, import_snapshot

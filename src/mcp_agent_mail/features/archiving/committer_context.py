@@ -7,7 +7,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
@@ -16,6 +15,7 @@ from mcp_agent_mail.archive.ownership import NOTHING, ArchiveOwner, OutboxPositi
 from mcp_agent_mail.archive.repository import PLAIN_RUN, GitRun
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.failpoints import FaultHook
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.events import OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.archives import ArchiveState

@@ -1,9 +1,8 @@
 """Brings the outbox into Git: reads pending events, renders them, commits, and reports each commit.
 
 Each project goes its own pace: the first event after a quiet time is committed almost at once, then at most one
-commit per interval, so that a busy project makes few and large ones. A project that fails is tried again later; one
-that hangs keeps a thread and nobody waiting. What an earlier process left in the middle of something is mended
-beside all this, newest mail first: an archive that has mail to commit is mended by that, before anything else.
+commit per interval, so that busy projects make few, large ones. One that fails is tried again later; one that hangs
+keeps a thread and nobody waiting. What an earlier process left unfinished is mended beside, newest mail first.
 
 Nothing is asked twice: at the first event of a project its newest sealed commit says what is in Git already, marked
 or not. Of the archives that have been quiet a bounded number is remembered.
@@ -15,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import chain, islice
 from queue import Empty, SimpleQueue
@@ -24,6 +23,7 @@ from mcp_agent_mail.archive.lock_holders import holders
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.events import OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.archives import ArchiveState, hanging

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from mcp_agent_mail.archive.folders import opened, renew_file
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.lease_snapshot import MAX_AGENTS, MAX_LEASES, render_snapshot, snapshot_name
 from mcp_agent_mail.domain.archive_format.names import safe_slug
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent

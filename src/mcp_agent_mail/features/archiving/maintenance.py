@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Protocol
 
 from mcp_agent_mail.archive.months import KeptMonths, Thinning
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.features.archiving.archives import log_unforeseen, message_of
 from mcp_agent_mail.features.archiving.protocol import CareFailed, CareTaken, Report
 from mcp_agent_mail.features.archiving.threads import Permits

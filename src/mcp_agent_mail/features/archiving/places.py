@@ -5,12 +5,12 @@ They stay where the archive was begun, whatever the setting says later. The Git 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.git_folder import is_real_work_tree_noted, real_work_tree_of, work_tree_of
 from mcp_agent_mail.archive.relocation import finish_move, move_into_store
 from mcp_agent_mail.archive.workspace import WORKSPACE_FOLDER, begin_in_workspace, is_begun, return_to_workspace
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import real_path
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.protocol import place_in

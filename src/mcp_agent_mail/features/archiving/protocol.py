@@ -6,7 +6,7 @@ locks lie in the store, which both must know alike.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.core.failpoints import FailPoint, Kill
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.domain.projects import is_slug
 

@@ -8,7 +8,6 @@ files come out the same; the commits are new ones, and of profiles and leases th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.contents import contents_of_branch
@@ -17,6 +16,7 @@ from mcp_agent_mail.archive.reading.faults import ArchiveDamaged, damage_of
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.ids import MessageId, OutboxSeq, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.archive_format.attachments import FREED
 from mcp_agent_mail.domain.archive_format.contacts import contact_snapshot

@@ -6,13 +6,14 @@ import asyncio
 import logging
 import sys
 from asyncio.subprocess import PIPE, Process
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from mcp_agent_mail.core.child_process import plain_environment
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.errors import AgentMailError, Busy, Unavailable, in_sentences
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.events import ArchiveCommit, Backlog
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import UnknownProject
@@ -78,7 +79,6 @@ class ArchiveStatus:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CareFigures:
     """The largest figures of any archive written since the start, None before the first; and what care fails at.
-
     `workload` is None until an archiver has looked. `converting` and `converted`: as `ConversionLog` has them.
     """
 

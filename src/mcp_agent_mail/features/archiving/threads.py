@@ -14,11 +14,12 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, TypeVar
 
 from mcp_agent_mail.core.errors import Busy
 from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 MOST_AT_ONCE = 4
 MOST_SET_ASIDE = 64

@@ -7,10 +7,10 @@ That is safe beside a server: who keeps a content touches it, and what was touch
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from mcp_agent_mail.archive.attachments import UNTOUCHED_S, AttachmentFiles
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

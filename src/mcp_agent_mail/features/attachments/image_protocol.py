@@ -6,8 +6,10 @@ Paths go there, never bytes. The converter is `mcp_agent_mail/image_converter.py
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
+
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 READY = b"ready\n"
 """The first line of a converter, once it can take jobs."""

@@ -12,12 +12,12 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.child_process import plain_environment
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import Busy, InvalidInput, Unavailable
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.features.attachments.image_protocol import (
     READY,
     WITHIN_S,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 from mcp_agent_mail.archive.attachments import StagedContent
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, NotFound
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
 from mcp_agent_mail.domain.attachments import (
     HEAD_BYTES,

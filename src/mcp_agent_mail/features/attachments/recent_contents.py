@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 
 from mcp_agent_mail.archive.attachments import AttachmentFiles
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 @dataclass(slots=True, kw_only=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.projects import Project

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.attachments.data_uris import is_data_uri
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest

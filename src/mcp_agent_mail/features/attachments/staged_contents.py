@@ -6,10 +6,10 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.attachments import AttachmentFiles, StagedContent
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.attachments import StoredContent
 from mcp_agent_mail.features.attachments.recent_contents import RecentContents
 from mcp_agent_mail.features.attachments.staged_limit import StagedLimit

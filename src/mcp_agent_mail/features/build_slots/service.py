@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.build_slots import in_the_way
 from mcp_agent_mail.domain.identity.caller import Caller

@@ -6,10 +6,10 @@ It looks at a bounded number of them, and a question that leads nowhere has no s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.readership import require_to_read
 from mcp_agent_mail.domain.projects import Project

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import call_text, suggest_call
 from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.agents import ContactPolicy
 from mcp_agent_mail.domain.archive_format.contacts import contact_snapshot

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, suggest_call
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.addresses import UnreadableAddress, parse_address
 from mcp_agent_mail.domain.contacts import Relation
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, WrongToken

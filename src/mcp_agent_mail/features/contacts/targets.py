@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, RecipientNotFound, listed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.addresses import parse_address
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.contacts import AddressesDiffer, ContactWithSelf, Relation

@@ -18,11 +18,12 @@ import math
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from weakref import WeakKeyDictionary, finalize
 
 from mcp_agent_mail.core.concurrency.hearing import SentPromise, current_hearing
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId, token_hash
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import Credentials, find_credentials
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mcp_agent_mail.core.errors import CursorAhead, CursorExpired
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.delivery.requests import FeedRequest
 from mcp_agent_mail.features.identity.actor import Actor

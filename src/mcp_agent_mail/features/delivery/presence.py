@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.presence import (
     ABSENT,

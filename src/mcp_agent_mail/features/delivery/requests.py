@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.hooks.announcements import MAX_ITEMS, ImportanceBound
 from mcp_agent_mail.domain.presence import SessionEvent
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.copy_readership import may_know_of_copy, progress_beside
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_reader

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.features.delivery.waiters import NoPlaceToWait
 
 URIS_EACH = 100

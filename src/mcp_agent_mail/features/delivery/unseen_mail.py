@@ -10,10 +10,10 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.concurrency.periodic_work import Periodic
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.hooks.announcements import MAX_ITEMS, MOST_MORE, Announcement, ImportanceBound
 from mcp_agent_mail.domain.identity.caller import Caller, Identify
 from mcp_agent_mail.domain.messages import Importance, InboxEntry

@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
@@ -20,6 +19,7 @@ from mcp_agent_mail.archive.ownership import ArchiveAhead
 from mcp_agent_mail.archive.reading.hints import of_damaged
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.store_owner import is_held
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.ahead.older_database import find_ahead

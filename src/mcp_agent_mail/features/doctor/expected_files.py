@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
 from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.attachments import Content
 from mcp_agent_mail.domain.archive_format.blobs import blob_id
 from mcp_agent_mail.domain.attachments import StoredContent

@@ -8,7 +8,7 @@ sorted on disk and walked beside Git's own sorted listing.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
@@ -22,6 +22,7 @@ from mcp_agent_mail.archive.notes.thread_pages import written_pages
 from mcp_agent_mail.archive.ownership import ArchiveAhead
 from mcp_agent_mail.archive.reading.hints import of_damaged, of_lost
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
 from mcp_agent_mail.domain.archive_format.lease_snapshot import slug_of_snapshot
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, OLDEST_VERSION, converted_folder

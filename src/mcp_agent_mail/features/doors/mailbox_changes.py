@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.doors.mailbox_rules import (
     IdleRules,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.doors.mailbox_rules import IdleRules
 from mcp_agent_mail.domain.doors.names import Door, require_wire_name

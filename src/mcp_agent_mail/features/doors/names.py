@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import AgentMailError, NotFound, RecipientNotFound
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, AgentId, new_token, token_hash
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, ContactPolicy, NewAgent
 from mcp_agent_mail.domain.doors.names import (
     Door,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.doors.names import Door
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from mcp_agent_mail.core.concurrency.hearing import SentPromise, current_hearing
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.doors.ids import require_wire_id
 from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, recipient_as_written, require_wire_name

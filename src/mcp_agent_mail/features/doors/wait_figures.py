@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_agent_mail.core.clock import SECOND
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.features.doors.results import Popped
 

@@ -8,12 +8,13 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros, system_clock
 from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent, AgentStatus
 from mcp_agent_mail.domain.doors.names import Door, WireName, require_wire_name, shown_to, wire_key
 from mcp_agent_mail.domain.projects import Project

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.guard.decision import HeldPath
 from mcp_agent_mail.domain.guard.events import MAX_EVENTS_AT_ONCE, GuardEvent, read_detail

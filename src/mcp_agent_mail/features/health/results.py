@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.concurrency.keeper import KeeperFigures
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.events import Backlog
 from mcp_agent_mail.features.archiving.service import CareFigures

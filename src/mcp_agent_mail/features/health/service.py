@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.events import Backlog
 from mcp_agent_mail.features.archiving.service import ArchivingService

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.concurrency.periodic_work import Periodic
 from mcp_agent_mail.core.disk_space import free_bytes
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.store_limits import StoreLimits, StoreSize, find_shortage
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.database_files import database_files

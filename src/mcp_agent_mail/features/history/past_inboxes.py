@@ -5,7 +5,6 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
@@ -14,6 +13,7 @@ from mcp_agent_mail.archive.history import FileHistory, FilePlace, FoundFile
 from mcp_agent_mail.archive.reading.bounded_reader import ArchiveNotFound, ArchiveUnreadable, TimeBudget
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedMail
 from mcp_agent_mail.domain.archive_format.layout import mail_tail

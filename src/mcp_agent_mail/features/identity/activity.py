@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -17,6 +17,7 @@ from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.windows import DEFAULT_TTL, Window
 from mcp_agent_mail.store.database import Store

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.identity.names import UnknownAgent

@@ -5,9 +5,8 @@ Every way to a new name comes through here: registering, macros, contact request
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mcp_agent_mail.core.errors import suggest_call
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent, NewAgent
 from mcp_agent_mail.domain.identity.admission import (
     JoinCode,

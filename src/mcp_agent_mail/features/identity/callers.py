@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from mcp_agent_mail.core.arguments import TOKEN_ARGUMENT
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import PermissionDenied
 from mcp_agent_mail.core.ids import ISSUED_TOKEN_PREFIX, JOIN_CODE_PREFIX, AgentId, token_hash
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.agents import Agent

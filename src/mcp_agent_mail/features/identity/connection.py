@@ -7,11 +7,12 @@ contradicts is refused where every other such name is.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from mcp_agent_mail.core.arguments import ANY_WAY, CallWay, Param
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, PermissionDenied
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.params import IDENTITY_PARTS, IdentityPart
 from mcp_agent_mail.core.tools import Credentials, Json, ToolSpec, ToolTable, take_token
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind

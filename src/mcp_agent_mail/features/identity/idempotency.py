@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from mcp_agent_mail.core.errors import IdempotencyKeyConflict
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.store.idempotency import RememberedAnswer

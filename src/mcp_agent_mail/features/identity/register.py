@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.ids import AgentId, ProjectId, token_hash
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, ContactPolicy, NewAgent
 from mcp_agent_mail.domain.identity.caller import Caller, TokenMissing, WrongToken, require_to_act
 from mcp_agent_mail.domain.identity.names import (

@@ -6,10 +6,10 @@ When a window was last used is noted in memory with every call from it (`Activit
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import current_credentials
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, require_to_change_project

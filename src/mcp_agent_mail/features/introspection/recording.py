@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mcp_agent_mail.core.concurrency.keeper import Keeper
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.features.introspection.tool_log import ToolLog
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures

@@ -8,11 +8,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import merge
 
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import RecordedCaller
 
 NOBODY = RecordedCaller()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import LATEST, SECOND, Clock, Micros
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.ids import ISSUED_TOKEN_PREFIX, AgentId, IssuedTokenId, new_token, token_hash
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.agents import AgentKind
 from mcp_agent_mail.domain.identity.caller import Caller, ReservedIdentity, require_operator

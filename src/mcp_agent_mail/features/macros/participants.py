@@ -4,10 +4,9 @@ the pair of a handshake.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mcp_agent_mail.core.errors import InvalidInput, listed
 from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.addresses import parse_address
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, require_to_act

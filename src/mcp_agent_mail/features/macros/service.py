@@ -6,8 +6,9 @@ before and after it. So it has happened as a whole or not at all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.agents import Agent, AttachmentsPolicy
 from mcp_agent_mail.domain.identity.caller import Caller

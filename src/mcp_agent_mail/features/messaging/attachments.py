@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mcp_agent_mail.core.errors import NotFound, QuotaExceeded
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
 from mcp_agent_mail.domain.attachments import Attachment, StoredContent, find_digest, from_json, image_type, read_digest
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind

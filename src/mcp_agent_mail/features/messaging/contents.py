@@ -8,7 +8,6 @@ import os
 from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import BinaryIO, TypeVar
 
@@ -16,6 +15,7 @@ from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import Busy, InvalidInput, Unavailable
 from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import current_turn
 from mcp_agent_mail.domain.attachments import StoredContent
 from mcp_agent_mail.domain.messages import NO_INLINE, Bodies, InlineContents, Message, MessageHead, inline_that_fits

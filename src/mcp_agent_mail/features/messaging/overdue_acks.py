@@ -7,13 +7,13 @@ start goes on exactly there. Times are the store's own.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.concurrency.periodic_work import Periodic
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.names import HUMAN
 from mcp_agent_mail.domain.messages import Message

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import SECOND, Micros, iso
 from mcp_agent_mail.core.escaping import as_code
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.messages import MAX_SUBJECT, Importance, Message, RecipientKind
 from mcp_agent_mail.features.identity.system_mail import SystemNotice

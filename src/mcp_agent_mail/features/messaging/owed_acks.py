@@ -7,12 +7,12 @@ whom it reached, and a repeat within the hour sends nothing.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import call_text, suggest_call
 from mcp_agent_mail.core.escaping import as_code
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator

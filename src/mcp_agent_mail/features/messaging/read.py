@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_reader, require_to_read

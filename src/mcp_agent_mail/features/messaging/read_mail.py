@@ -6,9 +6,9 @@ What the caller may see is decided as for the resources, and none of it changes 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_reader, require_to_read
 from mcp_agent_mail.domain.messages import Addressee, MessageHead

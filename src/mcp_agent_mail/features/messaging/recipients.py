@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mcp_agent_mail.core.clock import SECOND
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, RecipientNotFound, RecipientRetired
 from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.addresses import UnreadableAddress, parse_address
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.names import name_key, recipient_name

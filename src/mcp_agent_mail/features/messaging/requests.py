@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
 from mcp_agent_mail.domain.doors.ids import NewWirePlace
 from mcp_agent_mail.domain.messages import Importance, ReceiptStep

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
 from mcp_agent_mail.core.errors import AgentMailError, RecipientNotFound, in_sentences, listed
 from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.likeness import one_hint_budget
 from mcp_agent_mail.domain.addresses import FORMS, UnreadableAddress, parse_address, shown_name
 from mcp_agent_mail.domain.agents import Agent

@@ -11,12 +11,12 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
 from mcp_agent_mail.core.errors import AgentMailError, Busy
 from mcp_agent_mail.core.ids import ProjectId, read_number
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.copy_changes import CopyChange, OversightChange
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind

@@ -7,10 +7,11 @@ Each thing to decide counts once: held mail with its request, an introduction wi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ContactId, MessageId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.messages import MessageHead
 from mcp_agent_mail.features.oversight.contact_questions import ContactQuestion, contact_question
 from mcp_agent_mail.store.mail.all_mail import HumanMail, HumanReason

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, ContactId, MessageId, ProductId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.contacts import MAX_HELD_OF_MESSAGE, Contact
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, require_operator
 from mcp_agent_mail.domain.identity.names import HUMAN

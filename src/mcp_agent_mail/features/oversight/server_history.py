@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.concurrency.periodic_work import Periodic
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.features.introspection.usage import BUCKETS, ToolFigures, Usage
 from mcp_agent_mail.store.database import Store

@@ -6,10 +6,11 @@ Reads alone, by the rules of who reads what: they change nothing, and no agent i
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER, MessageId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, require_operator
 from mcp_agent_mail.domain.identity.names import name_key
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_reader

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, combinations, takewhile
 
 from mcp_agent_mail.core.ids import ProductId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.likeness import likeness, one_hint_budget
 from mcp_agent_mail.domain.projects import Project, ProjectPair
 

@@ -6,12 +6,12 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.concurrency.looks import DirectorySilent, LooksClosed, TooManyLooks
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import ProductId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.identity.caller import Caller, find_unproven, require_operator
 from mcp_agent_mail.domain.products import (
     MAX_NAME_LENGTH,

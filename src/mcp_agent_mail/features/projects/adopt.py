@@ -7,10 +7,10 @@ unit on, one event in the outbox stands for what is left to do: whoever drains i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.adoption import AdoptionPlan, AdoptionRefused, require_clear, require_two
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.project_identity import derived_uid, slug_alias, uid_tie

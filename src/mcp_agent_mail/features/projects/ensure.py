@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.archive_format.layout import profile_snapshot, project_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.transfer.export import export_history
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.own_files import EXPORTING
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.recovery.outside_store import require_outside

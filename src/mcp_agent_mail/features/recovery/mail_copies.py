@@ -8,10 +8,11 @@ not been told yet is told it anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedMail, ArchivedRecipient
 from mcp_agent_mail.domain.messages import RecipientKind
 

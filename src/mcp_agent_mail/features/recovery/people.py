@@ -7,10 +7,11 @@ These are made of what is said of them, and their archive is told so.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, ContactPolicy
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedAgent
 from mcp_agent_mail.domain.identity.names import HUMAN, SYSTEM, name_key

@@ -7,12 +7,12 @@ saw are not given out again. Memory does not grow with the mail: listings are so
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
 from mcp_agent_mail.archive.attachments import AttachmentFiles
 from mcp_agent_mail.core.clock import Clock, system_clock
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.parse.files import require_size
 from mcp_agent_mail.domain.attachments import is_content_path
 from mcp_agent_mail.domain.own_files import REBUILDING

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from mcp_agent_mail.core.disk_space import disk_full
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.lease_snapshot import snapshot_name
 from mcp_agent_mail.domain.own_files import BUILDING, DATABASE_FILE, REBUILDING
 from mcp_agent_mail.features.archiving.adopt import ADOPTED_FOLDER

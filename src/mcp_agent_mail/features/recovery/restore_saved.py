@@ -9,7 +9,7 @@ import os
 import shutil
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
@@ -17,6 +17,7 @@ from mcp_agent_mail.archive.transfer.bundles import ArchiveTooLarge, show_files
 from mcp_agent_mail.core.clock import Micros, iso, system_clock
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.own_files import DATABASE_FILE, RESTORING
 from mcp_agent_mail.domain.projects import AliasKind
 from mcp_agent_mail.features.archiving.artifact_files import Progress

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
@@ -24,6 +23,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import Conflict, NotFound, Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.own_files import SAVING
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_path

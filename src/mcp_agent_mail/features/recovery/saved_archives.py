@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,6 +10,7 @@ from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.transfer.bundles import UnfitBundle, begin_from_bundle
 from mcp_agent_mail.archive.transfer.description import UnreadableArchiveFile, describe
 from mcp_agent_mail.core.git.process import GitDiskFull, GitFailed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.recovery.saved_file import (

@@ -18,12 +18,13 @@ import stat
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.json_limits import read_bounded
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.json_text import compact, document
 from mcp_agent_mail.domain.own_files import SAVED_MANIFEST
 from mcp_agent_mail.domain.projects import UnfitPath, canonical_path, is_slug

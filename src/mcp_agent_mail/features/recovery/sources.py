@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
@@ -16,6 +15,7 @@ from mcp_agent_mail.archive.repository import GitContentTooLarge
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedProject
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
 from mcp_agent_mail.domain.archive_format.lease_snapshot import slug_of_snapshot

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import LeaseId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.features.identity import idempotency

@@ -9,10 +9,10 @@ granted since. Either way the answer rests on the leases as they are in the unit
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
 from mcp_agent_mail.domain.patterns.keys import IndexProbe

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros, iso
 from mcp_agent_mail.core.errors import NotFound, PermissionDenied, suggest_call
 from mcp_agent_mail.core.escaping import as_code
 from mcp_agent_mail.core.ids import LeaseId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.caller import Caller

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mcp_agent_mail.core.ids import LeaseId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

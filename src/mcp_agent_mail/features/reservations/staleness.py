@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from mcp_agent_mail.core.clock import SECOND, Micros, iso, iso_or_none
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.ids import AgentId, LeaseId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.projects import Project

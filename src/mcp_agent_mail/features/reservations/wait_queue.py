@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.concurrency.token_end import TokenEnded, token_ended
 from mcp_agent_mail.core.concurrency.work_place import give_up_place
 from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
 from mcp_agent_mail.domain.patterns.pattern import overlap

@@ -8,8 +8,9 @@ again. So a lease counts its promises, and ends with the last one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind
 from mcp_agent_mail.domain.patterns.keys import keys_of

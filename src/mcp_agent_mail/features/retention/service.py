@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from mcp_agent_mail.archive.attachments import UNTOUCHED_S, AttachmentFiles
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.retention import OldMessage, cutoff_of, is_ignored

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Clock, Micros, iso
 from mcp_agent_mail.core.concurrency.periodic_work import Periodic
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.retention.service import PURGED_PER_CALL, OldMail, RetentionService
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.file_sync import sync_tree
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.own_files import EXPORTING
 from mcp_agent_mail.features.recovery.outside_store import require_outside
 from mcp_agent_mail.features.recovery.scratch import PlaceTaken, ScratchFolder, aside, scratch_folder

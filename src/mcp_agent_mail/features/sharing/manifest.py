@@ -6,12 +6,12 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.json_limits import read_bounded
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.features.sharing.results import SharedPreset
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.threads import thread_of
 
 

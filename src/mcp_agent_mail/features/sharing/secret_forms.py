@@ -7,9 +7,9 @@ its characters begins and gives none of them back.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import TOKEN_PREFIXES
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

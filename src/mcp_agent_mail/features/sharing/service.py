@@ -6,12 +6,12 @@ import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import count
 
 from mcp_agent_mail.archive.contents import Contents
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.ids import MOST_NUMBER, MessageId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.attachments import Attachment, StoredContent
 from mcp_agent_mail.domain.messages import Addressee, MessageHead, RecipientKind, attachments_of

@@ -6,10 +6,10 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import open_plain
 from mcp_agent_mail.features.sharing.manifest import MANIFEST, MOST_FILES, SIGNATURE, FileDigest, read_manifest
 from mcp_agent_mail.features.sharing.results import SharedPreset

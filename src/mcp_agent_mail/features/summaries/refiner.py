@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from mcp_agent_mail.core.clock import SECOND, Clock
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.summaries.extract import ThreadMessage, ThreadSummary
 from mcp_agent_mail.domain.summaries.refinement import Prompt, UnfitAnswer, prompt_for, refined
 from mcp_agent_mail.llm.answers import ModelAnswer, ModelFailed

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.summaries.digests import Digest
 from mcp_agent_mail.domain.summaries.extract import ThreadMessage, ThreadSummary
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import current_turn
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.names import KnownNames

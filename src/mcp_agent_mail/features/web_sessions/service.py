@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.ids import (
@@ -14,6 +14,7 @@ from mcp_agent_mail.core.ids import (
     new_token,
     token_hash,
 )
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.identity.web_sessions import (

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_agent_mail.core.ids import IssuedTokenId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.issued_tokens import IssuedToken
 from mcp_agent_mail.domain.identity.web_sessions import OpenedBy, SessionGrant

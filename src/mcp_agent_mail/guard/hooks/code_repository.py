@@ -12,13 +12,13 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Busy, InvalidInput
 from mcp_agent_mail.core.git.config import UnfitConfig, parse_config
 from mcp_agent_mail.core.git.foreign_repository import ForeignRepository, UnfitRepository, find_repository, read_again
 from mcp_agent_mail.core.git.process import GitFailed, run_users_git
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.guard.hooks.folder import GitDirectory, open_git_directory
 from mcp_agent_mail.guard.repository_config import NO_REPOSITORY, require_plain_config

@@ -11,10 +11,10 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import UnfitFile, open_real_folder, read_plain
 
 MAX_HOOK_BYTES = 1024 * 1024

@@ -6,10 +6,10 @@ The project stands in the repository's own configuration, which all its work tre
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.guard.hooks.chain import Change, chain, former_of, require_ordinary, require_room, unchain
 from mcp_agent_mail.guard.hooks.code_repository import GUARDED, CodeRepository, find_code_repository, only_one
 from mcp_agent_mail.guard.hooks.folder import GitDirectory, HookFolder

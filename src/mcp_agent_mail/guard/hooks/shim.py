@@ -10,10 +10,10 @@ import hashlib
 import re
 import shlex
 import sys
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.guard.hooks.folder import HookFile
 
 _SEAL = b"# agent-mail "

@@ -6,10 +6,10 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.guard.hooks.chain import former_of
 from mcp_agent_mail.guard.hooks.code_repository import GUARDED, CodeRepository, find_code_repository
 from mcp_agent_mail.guard.hooks.folder import HookFile, HookFolder, open_folder_of_others

@@ -11,11 +11,12 @@ import hmac
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, ISSUED_TOKEN_PREFIX, token_hash
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.web_sessions import OpenedBy
 from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 
 from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail.core.concurrency.token_end import called_by_token
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.roles import BeyondRole
 from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
 from mcp_agent_mail.server.edge.browsers import answer_preflight, guarded, is_preflight

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.server.edge.rates import RateClass
 

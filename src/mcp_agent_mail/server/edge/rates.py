@@ -10,13 +10,13 @@ import math
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv6Address, ip_address, ip_network
 from time import monotonic
 
 from mcp_agent_mail.core.errors import RateLimited
 from mcp_agent_mail.core.ids import IssuedTokenId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.identity.web_sessions import OpenedBy
 
 MAX_BUCKETS = 10_000

@@ -6,14 +6,13 @@ what is usual. Nothing is answered here that it would refuse.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
 from mcp_types.methods import validate_client_request
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.server.identity import Headers
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mcp_agent_mail.core.clock import LATEST, SECOND, Micros
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.identity.token_agents import NOBODY
 from mcp_agent_mail.server.jwt.proofs import JwtReason, JwtRefused
 

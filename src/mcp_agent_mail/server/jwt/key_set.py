@@ -12,10 +12,10 @@ import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.concurrency.keeper import STOP_WITHIN_S, Keeper
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.server.jwt.key_document import KeysUnread
 from mcp_agent_mail.server.jwt.proofs import IssuerAway, KeyUnknown
 from mcp_agent_mail.server.jwt.signatures import VerifyingKeys

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.roles import ROLES_BY_WORD, Role
 from mcp_agent_mail.core.settings.server import Settings
 

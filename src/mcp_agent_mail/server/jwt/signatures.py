@@ -7,7 +7,7 @@ looked for, and a key is taken into a set only if it fits one of them. (docs/adr
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Any
 
@@ -17,6 +17,7 @@ from joserfc.jws import JWSRegistry
 from joserfc.util import urlsafe_b64decode
 
 from mcp_agent_mail.core.json_limits import read_bounded
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.settings.kinds import Secret
 
 MOST_KEYS = 64

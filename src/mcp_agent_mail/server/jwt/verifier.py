@@ -12,10 +12,11 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from mcp_agent_mail.core.clock import Clock, Micros
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.server.jwt.claims import (
     ClaimRules,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import shutil
 import time
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.server.observability.call_words import (
     Arguments,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from mcp_agent_mail import __version__
 from mcp_agent_mail.core.concurrency.call_places import PlaceFigures
 from mcp_agent_mail.core.concurrency.keeper import KeeperFigures
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import call_as
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.identity.caller import Caller

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, PermissionDenied, RateLimited
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.tools import Json, JsonObject, call_as
 from mcp_agent_mail.domain.identity.caller import Caller

@@ -7,13 +7,13 @@ is the default, and an argument `format` of a single call beats both.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 from mcp_agent_mail.core.arguments import FORMAT_ARGUMENT
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.resources import MAX_URI
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.server.rendering.toon import to_toon

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.profiles import NONE_OF_OURS, ToolProfile
 from mcp_agent_mail.core.tools import Json, ToolSpec
 from mcp_agent_mail.facades.tool_door import DoorTools

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
@@ -12,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 from mcp_agent_mail import __version__
 from mcp_agent_mail.core.arguments import TOKEN_ARGUMENTS, CallWay, bind
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, NotFound
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.resources import ResourceSpec
 from mcp_agent_mail.core.tools import Json, JsonObject, ToolSpec
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts, changes

@@ -6,9 +6,10 @@ What a row says is all that is REST's own: arguments, results and refusals are t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import Json
 
 PREFIX = "/rest/v1/"

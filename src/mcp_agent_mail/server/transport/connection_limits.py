@@ -10,10 +10,10 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.server.transport.request_lines import RequestLines
 
 logger = logging.getLogger("mcp_agent_mail.http")

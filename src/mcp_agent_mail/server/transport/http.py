@@ -12,13 +12,14 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import NamedTuple
 
 from starlette.types import Message, Receive, Scope, Send
 
 from mcp_agent_mail.core.errors import InvalidInput, RateLimited, Unavailable
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.logging import request_scope
 from mcp_agent_mail.core.profiles import Profiles
 from mcp_agent_mail.core.roles import Role

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 _ONE_RANGE = re.compile(rb"bytes[ \t]*=[ \t,]*([0-9]{0,19})-([0-9]{0,19})[ \t,]*", re.IGNORECASE)
 _TAG = re.compile(rb'(?:W/)?("[^"]*")')

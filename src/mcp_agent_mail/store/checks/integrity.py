@@ -9,12 +9,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.store.checks.strange_events import strange_events
 from mcp_agent_mail.store.checks.strange_fields import strange_fields, too_long
 from mcp_agent_mail.store.engine.connection import add_functions, open_reading

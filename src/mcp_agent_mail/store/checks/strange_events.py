@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import orjson
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, OutboxSeq, ProjectId
 from mcp_agent_mail.core.json_limits import require_bounded
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.commit_message import commit_text
 from mcp_agent_mail.domain.archive_format.layout import batch_files, is_own
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION

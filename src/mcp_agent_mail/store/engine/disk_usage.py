@@ -6,9 +6,10 @@ import os
 import stat
 from collections.abc import Collection, Generator, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 _BLOCK = 512
 """What `st_blocks` counts in, whatever the blocks of the file system are (POSIX)."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import logging
 import threading
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
+
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 Kind = Literal["read", "unit", "long_read"]
 

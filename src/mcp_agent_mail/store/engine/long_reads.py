@@ -8,7 +8,6 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import aiosqlite
 from mcp_agent_mail.core.concurrency.thread_names import name_this_thread
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import Busy, Unavailable
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.store.engine.connection import EchoingConnection, open_reading
 from mcp_agent_mail.store.engine.faults import OpenFiles, is_damage, is_outside_fault
 

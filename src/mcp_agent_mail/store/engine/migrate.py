@@ -11,7 +11,6 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.ids import new_store_id
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import NOT_PLAIN, open_plain, real_path
 from mcp_agent_mail.domain.own_files import APPLICATION_ID, is_database, is_sqlite
 from mcp_agent_mail.store.engine.connection import add_functions, open_reading

@@ -8,12 +8,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import LATEST, SECOND, Micros
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.ids import MOST_TAKEN_OVER
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.migrate import StoreRefused, require_ours
 from mcp_agent_mail.store.engine.schema import require_own_tables

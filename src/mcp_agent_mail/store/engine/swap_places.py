@@ -11,11 +11,11 @@ import re
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import UnfitFile, real_path
 from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.domain.own_files import DATABASE_FILE, RESTORING

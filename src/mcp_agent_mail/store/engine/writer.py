@@ -22,13 +22,13 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from mcp_agent_mail.core.concurrency.thread_names import name_this_thread
 from mcp_agent_mail.core.errors import AgentMailError, Busy, Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.copy_changes import CopyChange
 from mcp_agent_mail.store.engine.changes import NOTHING, Changed, Changes
 from mcp_agent_mail.store.engine.circuit_breaker import CircuitBreaker

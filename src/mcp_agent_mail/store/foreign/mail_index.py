@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.store.foreign.private_folder import private_folder
 
 _SCHEMA = """

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection
-from dataclasses import dataclass
 from heapq import nlargest
 from itertools import product
 from typing import Any, NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, MessageId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.messages import Importance, MessageHead, RecipientKind
 from mcp_agent_mail.domain.threads import root_of_thread, topic_key
 from mcp_agent_mail.store.contacts import INTRODUCES_WAITING

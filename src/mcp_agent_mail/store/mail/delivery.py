@@ -6,10 +6,11 @@ import itertools
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.messages import NO_TERMS, Message, NewMessage, NewRecipient, Recipient, RecipientKind
 from mcp_agent_mail.domain.threads import topic_key
 from mcp_agent_mail.store.doors.wire_ids import WireIds

@@ -10,7 +10,6 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -19,6 +18,7 @@ from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.ids import AgentId, MessageId, OutboxSeq, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import AgentKind
 from mcp_agent_mail.domain.archive_format.artifacts import (
     ArchivedAgent,

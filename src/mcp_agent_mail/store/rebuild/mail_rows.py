@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedMail
 from mcp_agent_mail.domain.doors.ids import NO_BODY, body_digest
 from mcp_agent_mail.domain.messages import NO_TERMS, RecipientKind

@@ -6,9 +6,11 @@ A test holds this against `store/tables`: whoever adds a table or a column says 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from types import MappingProxyType
+
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 class Origin(StrEnum):

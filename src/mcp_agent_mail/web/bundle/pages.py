@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from itertools import pairwise
 from typing import TypeVar
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.features.sharing.manifest import BundleFile
 from mcp_agent_mail.features.sharing.results import (
     SharedAttachment,

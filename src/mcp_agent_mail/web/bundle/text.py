@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from html import unescape
 from html.parser import HTMLParser
 
 from mcp_agent_mail.core.escaping import visible
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.features.sharing.redaction import REDACTED, Redactor, without_unseen
 from mcp_agent_mail.web.render.body_work import one_page
 from mcp_agent_mail.web.render.markdown import SHOWN_CHARACTERS, body_html

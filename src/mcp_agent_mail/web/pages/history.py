@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mcp_agent_mail.archive.reading.browser import ShownFolder
 from mcp_agent_mail.core.clock import SECOND, Micros, iso, parse_time
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.identity.names import UnknownAgent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.history.results import PastInbox

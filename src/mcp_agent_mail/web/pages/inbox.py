@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import read_number
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.projects import Project, UnknownProject
 from mcp_agent_mail.features.oversight.mail_search import FoundHits
 from mcp_agent_mail.features.oversight.needs import NeedsPlace

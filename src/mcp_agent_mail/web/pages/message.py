@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import MessageId, read_number
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.identity.names import SYSTEM
 from mcp_agent_mail.domain.messages import GOOD, Message
 from mcp_agent_mail.domain.projects import Project

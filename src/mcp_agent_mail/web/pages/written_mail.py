@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mcp_agent_mail.core.errors import AgentMailError, Conflict, IdempotencyKeyConflict, InvalidInput
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.identity.names import HUMAN

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 MOST_DRAWN = 60
 _REACH = 8

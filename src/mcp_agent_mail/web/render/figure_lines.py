@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
+
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 WIDTH = 720
 HEIGHT = 56

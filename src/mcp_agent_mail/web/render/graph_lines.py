@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from mcp_agent_mail.core.escaping import visible
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.web.render.circle_layout import AgentGraph, GraphAgent, GraphLine
 from mcp_agent_mail.web.render.words import hue_of, initials_of
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import read_number
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 MOST_LINES = 200
 _TRAILER = re.compile(r"[A-Z][A-Za-z]*(?:-[A-Z][A-Za-z]*)*: ")

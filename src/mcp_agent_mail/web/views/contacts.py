@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId, read_number
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.contacts import HELD_REASON, Contact, LinkStatus, Party, Relation
 from mcp_agent_mail.domain.projects import project_name

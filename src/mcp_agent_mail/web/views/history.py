@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from mcp_agent_mail.archive.reading.browser import CommitChange, ShownFile, ShownFolder
 from mcp_agent_mail.core.clock import Micros, iso
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.features.history.results import PastDays
 from mcp_agent_mail.store.mail.past_mail import DAY, MailPair
 from mcp_agent_mail.web.addresses import HOME, agent_url, with_query

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.features.oversight.human_mail import HumanReceipt
 from mcp_agent_mail.features.oversight.recipient_groups import ListedGroup
 from mcp_agent_mail.web.addresses import own_path

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.attachments import Attachment
 from mcp_agent_mail.domain.ladder import LadderStep

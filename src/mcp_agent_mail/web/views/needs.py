@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import read_number
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.features.oversight.contact_questions import ContactQuestion
 from mcp_agent_mail.features.oversight.needs import Needs, OverdueMail
 from mcp_agent_mail.web.addresses import HOME, with_query

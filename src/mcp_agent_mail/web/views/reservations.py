@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import LeaseId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.staleness import Sighting
 from mcp_agent_mail.features.reservations.staleness import Assessment

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.concurrency.keeper import KeeperFigures
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.features.health.results import Health
 from mcp_agent_mail.features.oversight.server_history import PeriodicFigures, ServerFigures
 from mcp_agent_mail.web.render.figure_lines import FigurePoint

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.features.oversight.sibling_rules import SiblingSuggestion
 from mcp_agent_mail.features.oversight.siblings import SiblingChoice, SiblingJoin
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.features.delivery.status import MessageStatus
 from mcp_agent_mail.web.views.message import MessageView
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
 from mcp_agent_mail.clients.setup.edits.text import UnfitText, line_at
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 MAX_DEPTH = 100
 MOST_WORK = 20_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 DEFAULT_UNIT = "  "
 _INDENTED = re.compile(r"^(\t|  +)\S", re.MULTILINE)

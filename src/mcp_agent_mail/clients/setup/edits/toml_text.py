@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mcp_agent_mail.clients.setup.edits.text import UnfitText, line_at
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 _AT_LINE = re.compile(r"at line (\d+)")
 _STRINGS = re.compile(

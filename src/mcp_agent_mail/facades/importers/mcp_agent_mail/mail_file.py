@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.json_limits import read_bounded
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.facades.importers.values import text_of, time_of, whole_of
 
 LONGEST_FILE = 64 << 20

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.doors.names import wire_key
 from mcp_agent_mail.domain.importing.records import SourceKind, SourceProject
 from mcp_agent_mail.domain.importing.refusals import too_large

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.features.archiving.protocol import Converted
 from mcp_agent_mail.features.archiving.supervision.problems import PROBLEMS_KEPT
 

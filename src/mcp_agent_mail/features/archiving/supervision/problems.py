@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 PROBLEMS_KEPT = 100
 ARCHIVER = "archiver"

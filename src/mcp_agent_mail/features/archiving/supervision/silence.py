@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros, to_datetime
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.features.archiving.protocol import Ready, Report
 
 

@@ -12,12 +12,12 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import AgentKind
 from mcp_agent_mail.domain.hooks.announcements import MOST_MORE, Announcement, StopRule, UnreadCopy
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind, ReservedIdentity

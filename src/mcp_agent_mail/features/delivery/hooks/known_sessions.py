@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.hooks.announcements import MAX_STOPS, STOPS_WITHIN_S
 
 MAX_OF_AGENT = 200

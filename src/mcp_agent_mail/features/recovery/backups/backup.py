@@ -11,7 +11,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 from types import MappingProxyType
@@ -30,6 +29,7 @@ from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.own_files import DATABASE_FILE
 from mcp_agent_mail.features.archiving.ahead.older_database import find_ahead, find_unclaimed
 from mcp_agent_mail.features.archiving.artifact_files import Progress

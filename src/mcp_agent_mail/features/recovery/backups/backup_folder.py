@@ -8,7 +8,6 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from secrets import token_hex
@@ -16,6 +15,7 @@ from secrets import token_hex
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.file_sync import sync_path
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.own_files import BACKUP_BUILDING
 from mcp_agent_mail.features.recovery.backups.manifest import (
     BackupFault,

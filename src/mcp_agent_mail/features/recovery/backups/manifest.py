@@ -12,13 +12,14 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
 from mcp_agent_mail.archive.folders import NotAFile, names_in, opened, opened_file
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
 from mcp_agent_mail.core.json_limits import read_bounded
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.domain.own_files import BACKUP_KIND, BACKUP_MANIFEST, DATABASE_FILE
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER
 from mcp_agent_mail.archive.relocation import MOVING_FOLDER
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.features.archiving.adopt import ADOPTED_FOLDER
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
@@ -27,6 +26,7 @@ from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import GitDiskFull, GitFailed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.lost_database import require_database
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER
@@ -22,6 +22,7 @@ from mcp_agent_mail.archive.workspace import may_return
 from mcp_agent_mail.core.clock import Clock, iso, system_clock
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.own_files import DATABASE_FILE, RESTORING
 from mcp_agent_mail.features.archiving.adopt import ADOPTED_FOLDER
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, ArchiverSettings, archive_path, place_in

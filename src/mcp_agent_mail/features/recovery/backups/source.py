@@ -10,7 +10,6 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from mcp_agent_mail.archive.git_folder import require_plain_below
 from mcp_agent_mail.archive.ownership import require_in_store
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import real_path
 from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.domain.own_files import DATABASE_FILE

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
 from mcp_agent_mail.core.clock import Clock, to_datetime
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.file_sync import sync_path
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.features.recovery.backups.place import FOLDERS, StorePlace
 from mcp_agent_mail.features.recovery.numbered_names import next_name, oldest_first
 from mcp_agent_mail.store.engine.database_files import UNDO_FOLDER, beside, database_files, hidden_beside

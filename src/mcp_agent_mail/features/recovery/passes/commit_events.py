@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from mcp_agent_mail.archive.reading.branch import BranchCommit
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
 from mcp_agent_mail.domain.events import EventKind
 

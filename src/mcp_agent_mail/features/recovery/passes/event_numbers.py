@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import IntEnum
+
+from mcp_agent_mail.core.lazy_dataclass import dataclass
 
 LOOK_BACK = 2048
 """So many of the numbers given last can be given to a surer event yet."""
