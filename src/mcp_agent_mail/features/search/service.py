@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId
-from mcp_agent_mail.core.lazy_dataclass import dataclass
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.addresses import parse_address
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_reader

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.lazy_dataclass import dataclass
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.importing.refusals import some, unknown_layout
 from mcp_agent_mail.facades.importers.values import text_of, time_of, whole_of
 from mcp_agent_mail.store.foreign.database import ForeignDatabase, ForeignRow, ForeignValue

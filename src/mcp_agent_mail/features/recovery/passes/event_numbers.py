@@ -12,7 +12,7 @@ import heapq
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
-from mcp_agent_mail.core.lazy_dataclass import dataclass
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 LOOK_BACK = 2048
 """So many of the numbers given last can be given to a surer event yet."""

@@ -12,7 +12,7 @@ from typing import Any
 from mcp_agent_mail.archive.reading.branch import BranchCommit
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, OutboxSeq, ProjectId
-from mcp_agent_mail.core.lazy_dataclass import dataclass
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedReceipt
 from mcp_agent_mail.domain.events import ArchiveCommit, EventKind
 from mcp_agent_mail.domain.identity.names import HUMAN, SYSTEM
