@@ -62,7 +62,7 @@ unlink: ## Take away what `make link` put there, and nothing else
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test cover testers both-paths llm hooks homes browser deploy packages extras attack auth fuzz hostile faults patterns contest pages rebuild restore crash ladder hook-faults doors-histories imports postal-burst real-clients ## `make test`, what it covers, the protocol testers, MCP without its fast path, the guard beside real hook programs, the pages in a browser, what lies in deploy/, the packages, the extras, the attacks, who comes in, a million inputs, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, the rounds of hooks, the histories of doors, the large import, the burst at postal, and the real agent CLIs where there is npm
+check-all: test long cover testers both-paths llm hooks homes browser deploy packages extras attack auth fuzz hostile faults patterns contest pages rebuild restore crash ladder hook-faults doors-histories imports postal-burst real-clients ## `make test`, the long tests, what is covered, the protocol testers, MCP without its fast path, the guard beside real hook programs, the pages in a browser, what lies in deploy/, the packages, the extras, the attacks, who comes in, a million inputs, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, the rounds of hooks, the histories of doors, the large import, the burst at postal, and the real agent CLIs where there is npm
 
 .PHONY: lint
 lint: $(DEV)
@@ -74,8 +74,12 @@ types: $(DEV)
 	@$(BIN)/mypy
 
 .PHONY: pytest
-pytest: $(DEV) ## Every test but the slow ones; prints the ten that took longest
+pytest: $(DEV) ## Every test but the slow and the long ones; prints the ten that took longest
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal --timeout $(HANGS_AFTER) --durations=10 $(ARGS)
+
+.PHONY: long
+long: $(DEV) ## What takes more than three seconds each: hundreds of starts of servers and commands
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal --timeout $(HANGS_AFTER) --durations=10 -m long $(ARGS)
 
 .PHONY: cover
 cover: $(DEV) ## The same tests, measured: prints lines and branches they cover (takes about twice as long)

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from mcp_agent_mail.core.settings.names import KNOWN
 from mcp_agent_mail.domain.guard.agent_marks import AGENT_MARKS
 from tests.ladder.tally import LADDER, summed
+from tests.long_tests import long_tests
 
 # No test depends on how fast the machine is; a failure found once is found again.
 settings.register_profile("agent-mail", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -64,6 +65,15 @@ def signals_end_with_their_test() -> Iterator[None]:
         if signal.getsignal(number) is not handler:
             signal.signal(number, handler)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before pytest chooses by marks."""
+    named = long_tests()
+    for item in items:
+        if item.nodeid.partition("[")[0] in named:
+            item.add_marker(pytest.mark.long)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -82,14 +82,14 @@ def generic(make: Make) -> Any:
 
 def in_turn(make: Make) -> Any:
     @make(frozen=True, kw_only=True)
-    class Base:
+    class First:
         number: int
 
     @make(frozen=True, kw_only=True)
-    class Next(Base):
+    class Second(First):
         more: str = "more"
 
-    return Next
+    return Second
 
 
 CLASSES = [letter, tally, by_identity, own_methods, generic, in_turn]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -51,13 +52,15 @@ def texts(node: ast.AST) -> Iterator[str]:
             yield from texts(part)
 
 
+@cache
 def hints() -> list[str]:
     """Every text in the source that is given as `hint`, or assigned to such a name, and names a tool."""
     found: list[str] = []
     for path in sorted(SOURCE.rglob("*.py")):
-        if "cli" in path.relative_to(SOURCE).parts:
+        source = path.read_text()
+        if "cli" in path.relative_to(SOURCE).parts or not NAME.search(source):
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.keyword) and node.arg == "hint":
                 found += texts(node.value)
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "hint":

@@ -1,0 +1,35 @@
+"""Tests that `make test` leaves to `make long`: each starts servers or commands and takes more than three seconds.
+
+`python -m tests.long_tests JUNIT.xml` writes the list anew from what `pytest --junitxml` recorded of all tests.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from pathlib import Path
+from statistics import fmean
+from xml.etree import ElementTree as ET
+
+LIST = Path(__file__).with_suffix(".txt")
+ABOVE_S = 3.0
+KEPT = ("tests/architecture/", "tests/crash/", "tests/e2e/sessions/", "tests/pages/test_readme.py", "tests/power/")
+"""What stands for the product's first promises is part of each change, however long it takes."""
+
+
+def long_tests() -> frozenset[str]:
+    """As `tests/e2e/test_one.py::test_name`, for all parameters of it."""
+    return frozenset(LIST.read_text().split())
+
+
+def _slowest(junit: Path) -> list[str]:
+    """Those that took so long in the mean over their parameters."""
+    seconds: dict[str, list[float]] = defaultdict(list)
+    for case in ET.parse(junit).iter("testcase"):
+        path = case.attrib["classname"].replace(".", "/") + ".py"
+        seconds[f"{path}::{case.attrib['name'].partition('[')[0]}"].append(float(case.attrib["time"]))
+    return sorted(name for name, took in seconds.items() if fmean(took) > ABOVE_S and not name.startswith(KEPT))
+
+
+if __name__ == "__main__":
+    LIST.write_text("\n".join(_slowest(Path(sys.argv[1]))) + "\n")
