@@ -27,7 +27,8 @@ _RECENTLY_SEEN = """
         WHERE agent_id = ? AND delivery_seq IS NOT NULL ORDER BY delivery_seq DESC LIMIT ?
     ) AS mail WHERE kind <> 'bcc'
 """
-_LOOKED_AT = 200
+_LOOKED_AT = 50
+"""Its newest messages, and as many of its inbox: each marking is a call, which counts by itself."""
 
 
 class Holders:

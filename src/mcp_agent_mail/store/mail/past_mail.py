@@ -33,9 +33,11 @@ _PAIRS = """
 WITH walked AS (
     SELECT message_id FROM message_projects WHERE project_id = :project ORDER BY message_id DESC LIMIT :most),
 copies AS (
-    SELECT m.id, m.sender_id, r.agent_id
-    FROM walked CROSS JOIN messages m ON m.id = walked.message_id CROSS JOIN recipients r ON r.message_id = m.id
-    WHERE m.is_system = 0 AND r.kind <> 'bcc' AND r.delivery_seq IS NOT NULL LIMIT :copies),
+    SELECT r.message_id AS id, r.sender_id, r.agent_id
+    FROM walked LEFT JOIN messages system INDEXED BY messages_system
+      ON system.id = walked.message_id AND system.is_system = 1
+    CROSS JOIN recipients r ON r.message_id = walked.message_id
+    WHERE system.id IS NULL AND r.kind <> 'bcc' AND r.delivery_seq IS NOT NULL LIMIT :copies),
 pairs AS (
     SELECT sender_id, agent_id, count(*) AS messages, max(id) AS newest FROM copies GROUP BY sender_id, agent_id)
 SELECT s.name, sp.slug, a.name, ap.slug, pairs.messages, pairs.newest
