@@ -290,6 +290,20 @@ async def _outcome(
     return "ok"
 
 
+async def test_an_argument_that_writes_is_what_needs_the_role_and_the_rest_is_still_to_be_had() -> None:
+    facts = RequestFacts(credentials=Credentials(via="rpc", role=Role.READER), request_id="1")
+
+    with pytest.raises(BeyondRole) as refused:
+        await Calls(TABLE, ResourceTable([])).run_tool("look", {"mark_read": True}, facts)
+    with pytest.raises(BeyondRole) as whole:
+        await Calls(TABLE, ResourceTable([])).run_tool("write", {}, facts)
+
+    assert refused.value.message.startswith("look(mark_read=true) needs the role writer")
+    assert refused.value.hint.startswith("Without mark_read=true it is answered. The operator gives")
+    assert whole.value.message.startswith("write needs the role writer")
+    assert whole.value.hint.startswith("The operator gives")
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "outcomes"),
     [

@@ -41,7 +41,7 @@ async def post(served: Served, body: Any, headers: list[tuple[str, str]]) -> htt
     return await served.client.post("/mcp", content=json.dumps(body), headers=headers, timeout=60)
 
 
-@pytest.mark.parametrize("request_id", [5, "5"])
+@pytest.mark.parametrize("request_id", [5, "5", "05"])
 async def test_nobody_gets_the_answer_that_another_waits_for_in_its_session(served: Served, request_id: Any) -> None:
     headers = await session(served)
     waits = {"timeout_s": 30, "after_cursor": 0}

@@ -35,16 +35,18 @@ class RefusedAgent:
 
 class BeyondRole(PermissionDenied):
     """What is asked needs a higher role than whoever asks holds. `agent` is who asks, where a token proves one: another
-    token has to prove it too, but for what is the operator's alone.
+    token has to prove it too, but for what is the operator's alone. `instead` is a sentence on what the role allows.
     """
 
-    def __init__(self, what: str, *, held: Role, needed: Role, agent: RefusedAgent | None = None) -> None:
+    def __init__(
+        self, what: str, *, held: Role, needed: Role, agent: RefusedAgent | None = None, instead: str = ""
+    ) -> None:
         is_agents = agent is not None and needed < Role.OPERATOR
         whose = ["--agent", agent.name, "--project", agent.project] if agent is not None and is_agents else []
         command = shlex.join(["am", "token", "create", *whose, "--role", needed.word])
         super().__init__(
             f"{what} needs the role {needed.word}; the token that was shown gives {held.word}.",
-            hint=f"The operator gives a token of that role: {command}",
+            hint=f"{instead}The operator gives a token of that role: {command}",
             data={"held": held.word, "needed": needed.word},
         )
 

@@ -17,7 +17,7 @@ from mcp_agent_mail.core.arguments import ANY_WAY, CallWay, Param
 from mcp_agent_mail.core.concurrency.call_places import CallPlaces
 from mcp_agent_mail.core.concurrency.outside_end import is_from_outside, running_task
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
-from mcp_agent_mail.core.errors import AgentMailError, Internal, InvalidInput
+from mcp_agent_mail.core.errors import AgentMailError, Internal, InvalidInput, listed
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.profiles import CUSTOM
 from mcp_agent_mail.core.resources import ResourceTable
@@ -181,8 +181,14 @@ class Calls:
             return
         needed = Role.OPERATOR if spec.operator_only else Role.WRITER if changes(spec, arguments) else Role.READER
         if credentials.role < needed:
+            agent = await self._refused(credentials, arguments)
+            writing = [f"{one}=true" for one in _written_by(spec, arguments)] if spec.read_only else []
             raise BeyondRole(
-                name, held=credentials.role, needed=needed, agent=await self._refused(credentials, arguments)
+                f"{name}({', '.join(writing)})" if writing else name,
+                held=credentials.role,
+                needed=needed,
+                agent=agent,
+                instead=f"Without {listed(writing, 'and')} it is answered. " if writing else "",
             )
 
     async def _refused(self, credentials: Credentials, arguments: Mapping[str, Json]) -> RefusedAgent | None:
@@ -281,7 +287,12 @@ def changes(spec: ToolSpec, arguments: Mapping[str, Json]) -> bool:
     """Whether the call changes anything. Asked of the values that the tool is given, however they were written."""
     if not spec.read_only:
         return True
-    return any(_is_true(param, arguments.get(name)) for name, param in spec.params.items() if param.writes)
+    return any(_written_by(spec, arguments))
+
+
+def _written_by(spec: ToolSpec, arguments: Mapping[str, Json]) -> list[str]:
+    """The arguments that make a call write which else reads."""
+    return [name for name, param in spec.params.items() if param.writes and _is_true(param, arguments.get(name))]
 
 
 def _is_true(param: Param, value: Json) -> bool:

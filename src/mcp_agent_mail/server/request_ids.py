@@ -52,7 +52,7 @@ class _Running:
 
 
 class RequestIds:
-    """For use on the event loop. `1` and `"1"` are one id to the SDK."""
+    """For use on the event loop. `1` and `"1"` are one id to the SDK, and `"01"` too where it is cancelled."""
 
     def __init__(self) -> None:
         self._ids: set[tuple[bytes, str]] = set()
@@ -110,18 +110,19 @@ class RequestIds:
 
     @contextmanager
     def _held(self, session: bytes, request_id: str) -> Iterator[None]:
-        key = (session, request_id)
+        # A cancellation names `"07"` and 7 alike.
+        keys = {(session, request_id), (session, str(coerce_request_id(request_id)))}
         # By the name of its own stream a session tells of what was subscribed to.
-        if key in self._ids or request_id == GET_STREAM_KEY:
+        if keys & self._ids or request_id == GET_STREAM_KEY:
             raise TakenId(
                 "The session answers a request with this id just now.",
                 hint="Give each request of a session an id of its own; nothing was done, send it again with another.",
             )
-        self._ids.add(key)
+        self._ids |= keys
         try:
             yield
         finally:
-            self._ids.discard(key)
+            self._ids -= keys
 
 
 def _message(body: bytes) -> JsonObject | None:

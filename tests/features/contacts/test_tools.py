@@ -40,6 +40,33 @@ async def test_an_answer_to_another_project_names_that_project(harness: Contacts
     assert (answer["from_project"], answer["to_project"]) == (APP, LIB)
 
 
+async def test_an_answer_to_a_name_that_asks_not_is_told_who_does(harness: ContactsHarness) -> None:
+    answer = {"project_key": LIB, "to_agent": "QuietFox", "from_agent": "RedStoen", "accept": True}
+    nobody = await refused(harness.call("respond_contact", **answer))
+    await harness.call("request_contact", from_agent="RedStone", to_agent="QuietFox", to_project=LIB)
+
+    misspelt = await refused(harness.call("respond_contact", **answer))
+    elsewhere = await refused(harness.call("respond_contact", **answer | {"from_agent": "GreenField"}))
+
+    assert "asks" not in nobody.hint
+    assert [error.code for error in (nobody, misspelt, elsewhere)] == ["NOT_FOUND"] * 3
+    assert misspelt.data["parameter"] == "from_agent"
+    assert misspelt.hint == elsewhere.hint
+    named = misspelt.hint.removesuffix(" asks QuietFox: say which as from_agent.")
+    answered = await harness.call("respond_contact", **answer | {"from_agent": named})
+    assert (answered["approved"], answered["from_project"]) == (True, APP)
+
+
+async def test_a_name_of_another_project_is_answered_by_its_address(harness: ContactsHarness) -> None:
+    answer = {"project_key": LIB, "to_agent": "QuietFox", "from_agent": "GreenField", "accept": True}
+
+    error = await refused(harness.call("respond_contact", **answer))
+
+    assert error.hint.startswith("Did you mean GreenField@")
+    address = error.hint.removeprefix("Did you mean ").rstrip("? ")
+    assert (await harness.call("respond_contact", **answer | {"from_agent": address}))["from_project"] == APP
+
+
 @pytest.mark.parametrize(
     ("tool", "wrong"),
     [("set_contact_policy", {"policy": "friends"}), ("held_mail", {"direction": "sideways"})],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
 
 from mcp_agent_mail.core.errors import RateLimited
@@ -166,6 +168,26 @@ def test_what_it_has_counted_is_not_counted_again(clock: StandingClock) -> None:
     assert rates.take("server", RateClass.OTHERS) == 0.0
 
 
+def test_as_many_at_once_as_may_be_owed_are_answered_and_no_more(clock: StandingClock) -> None:
+    """However many send their last byte in the same moment."""
+    rates = Rates({RateClass.OTHERS: Rate(per_minute=60, burst=3), TOOLS: Rate(per_minute=60)}, now=clock)
+    with ExitStack() as under_way:
+        charges = [Charge(rates, "server") for _ in range(6)]
+        for charge in charges:
+            under_way.enter_context(charge.settled())
+        with pytest.raises(RateLimited) as refused, Charge(rates, "server").settled():
+            pass
+        charges[0](TOOLS)
+        under_way.enter_context(Charge(rates, "server").settled())
+
+    with pytest.raises(RateLimited) as owed, Charge(rates, "server").settled():
+        pass
+    assert (refused.value.data["retry_after_s"], owed.value.data["retry_after_s"]) == (3.001, 3.001)
+    clock.now_s += 3.001
+    with Charge(rates, "server").settled():
+        pass
+
+
 def test_what_is_owed_is_never_more_than_a_burst(clock: StandingClock) -> None:
     """However much was answered before it was counted, nobody is locked out for long."""
     rates = rates_of(clock, 60, 5)
@@ -173,8 +195,8 @@ def test_what_is_owed_is_never_more_than_a_burst(clock: StandingClock) -> None:
         rates.overdraw("server", TOOLS)
 
     with pytest.raises(RateLimited):
-        rates.require_settled("server", TOOLS)
+        rates.begin("server", TOOLS)
     clock.now_s += 6.0
 
-    rates.require_settled("server", TOOLS)
+    assert rates.begin("server", TOOLS) is not None
     assert passed(rates, "server", of=5) == 1

@@ -207,5 +207,6 @@ def require_operator(caller: Caller) -> None:
     """Raise PermissionDenied unless the caller is the operator."""
     if not caller.is_operator:
         raise PermissionDenied(
-            "Only the operator may do this.", hint="The operator runs `am` on the machine of the server."
+            "Only the operator may do this.",
+            hint="The operator runs `am` on the machine of the server, or calls with an operator's token.",
         )

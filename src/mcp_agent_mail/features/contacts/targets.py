@@ -14,6 +14,7 @@ from mcp_agent_mail.domain.identity.names import (
     HUMAN,
     NameEnforcement,
     UnfitName,
+    UnknownAgent,
     did_you_mean,
     name_to_register,
     recipient_name,
@@ -105,7 +106,11 @@ def require_source_of(tx: Tx, target: Actor, from_agent: str, from_project: str 
     name, project = _addressed(tx, target.project, from_agent, from_project)
     if from_project is None and parse_address(from_agent).project_key is None:
         project = _project_of_asking(tx, target, name)
-    agent = require_agent(tx, project, name)
+    try:
+        agent = require_agent(tx, project, name)
+    except UnknownAgent as unknown:
+        hint = _who_asks(tx, target) or did_you_mean(near_elsewhere(tx, project, name)) or unknown.hint
+        raise UnknownAgent(unknown.message, hint=hint, data={**unknown.data, "parameter": "from_agent"}) from None
     if agent.id == target.agent.id:
         raise ContactWithSelf(
             f"{agent.name} may always write to itself.", hint="Name another agent.", data={"parameter": "from_agent"}
@@ -113,6 +118,15 @@ def require_source_of(tx: Tx, target: Actor, from_agent: str, from_project: str 
     if agent.kind is AgentKind.SYSTEM:
         raise ReservedIdentity("System is the server's own sender.", hint="Name a registered agent.")
     return Actor(agent=agent, project=require_writable(project))
+
+
+def _who_asks(tx: Tx, target: Actor) -> str:
+    """Those that wait for the target's answer, as `from_agent` takes them; nothing where nobody does."""
+    waiting = tx.contacts.requests(target.agent.id, tx.now, _NEAR)
+    homes = {link.source: link.source.project_id == target.project.id for link in waiting}
+    names = [one.name if is_here else f"{one.name}@{one.project_slug}" for one, is_here in homes.items()]
+    ask = "asks" if len(names) == 1 else "ask"
+    return f"{listed(names, 'and')} {ask} {target.agent.name}: say which as from_agent." if names else ""
 
 
 def _project_of_asking(tx: Tx, target: Actor, name: str) -> Project:

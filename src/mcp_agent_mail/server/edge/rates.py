@@ -56,8 +56,11 @@ class Rate:
 
 @dataclass(slots=True)
 class _Bucket:
+    """`unknown`: requests under way that may count against it in the end."""
+
     left: float
     at: float
+    unknown: int = 0
 
 
 def token_payer(by: OpenedBy, *, issued_token: IssuedTokenId | None = None, subject_hash: bytes | None = None) -> str:
@@ -128,14 +131,21 @@ class Rates:
         bucket = self._filled(payer, rate_class, rate)
         bucket.left = max(bucket.left - 1.0, -float(rate.burst or rate.per_minute))
 
-    def require_settled(self, payer: str, rate_class: RateClass) -> None:
-        """Raise RateLimited while something is owed."""
+    def begin(self, payer: str, rate_class: RateClass) -> _Bucket | None:
+        """One request more of which nobody knows yet what it counts as, until `unknown` of the bucket is lowered again;
+        None where it counts nothing. Raises RateLimited while something is owed, and where as many are under way that
+        they might owe more than `overdraw` keeps.
+        """
         if (rate := self._rates.get(rate_class)) is None:
-            return
+            return None
         bucket = self._filled(payer, rate_class, rate)
-        if bucket.left < 0.0:
+        most = bucket.left + float(rate.burst or rate.per_minute)
+        if bucket.left < 0.0 or bucket.unknown >= most:
             self.limited[rate_class] += 1
-            raise self._too_many(rate_class, _rounded_up(-bucket.left / (rate.per_minute / _MINUTE_S)))
+            owed = max(-bucket.left, bucket.unknown - bucket.left)
+            raise self._too_many(rate_class, _rounded_up(owed / (rate.per_minute / _MINUTE_S)))
+        bucket.unknown += 1
+        return bucket
 
     def _filled(self, payer: str, rate_class: RateClass, rate: Rate) -> _Bucket:
         now, burst = self._now(), float(rate.burst or rate.per_minute)
@@ -177,26 +187,36 @@ class Charge:
     which may have been a large one: whoever owes for such waits.
     """
 
-    __slots__ = ("_payer", "_rates", "is_made")
+    __slots__ = ("_bucket", "_payer", "_rates", "is_made")
 
     def __init__(self, rates: Rates, payer: str) -> None:
         self._rates = rates
         self._payer = payer
+        self._bucket: _Bucket | None = None
         self.is_made = False
 
     def __call__(self, rate_class: RateClass) -> None:
+        self._know()
         self.is_made = True
         self._rates.require(self._payer, rate_class)
 
     @contextmanager
     def settled(self) -> Iterator[None]:
-        """Within, the request is answered. Raises RateLimited before while something is owed."""
-        self._rates.require_settled(self._payer, RateClass.OTHERS)
+        """Within, the request is answered. Raises RateLimited before as `Rates.begin` does."""
+        self._bucket = self._rates.begin(self._payer, RateClass.OTHERS)
+        if self.is_made:
+            self._know()
         try:
             yield
         finally:
+            self._know()
             if not self.is_made:
                 self._rates.overdraw(self._payer, RateClass.OTHERS)
+
+    def _know(self) -> None:
+        if self._bucket is not None:
+            self._bucket.unknown -= 1
+            self._bucket = None
 
 
 NO_RATES = Rates({})
