@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
@@ -34,6 +35,20 @@ def test_the_command_line_ends_the_process_with_its_exit_code(
     assert (done, refused) == (0, 2)
     assert told.out == f"am {__version__}\n"
     assert "No such command 'mial'" in told.err
+
+
+def test_at_its_end_the_collector_looks_through_nothing_that_was_loaded() -> None:
+    # What is registered first runs last.
+    program = """
+import atexit, gc, sys
+atexit.register(lambda: print(gc.get_freeze_count() > 10_000))
+sys.argv = ["am", "--version"]
+from mcp_agent_mail.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout == f"am {__version__}\nTrue\n"
 
 
 def test_the_package_is_the_command_too(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:

@@ -48,7 +48,7 @@ def _run_as(name: str) -> None:
 
 
 def _end_quickly() -> None:
-    """What is left at the end goes with the process: to look through all of it took longer than many a command."""
+    """What is left goes with the process: the collector's last walk over it took longer than many a command."""
     atexit.register(gc.freeze)
 
 

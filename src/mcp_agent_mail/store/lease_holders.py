@@ -28,7 +28,7 @@ _RECENTLY_SEEN = """
     ) AS mail WHERE kind <> 'bcc'
 """
 _LOOKED_AT = 50
-"""Its newest messages, and as many of its inbox: each marking is a call, which counts by itself."""
+"""Of the newest that it sent, and of its inbox. Marking an older one tells too: as a call of its own."""
 
 
 class Holders:

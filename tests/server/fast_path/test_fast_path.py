@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import math
 from collections.abc import AsyncIterator
 from typing import Any
@@ -156,8 +157,10 @@ async def test_what_no_table_has_is_left_to_fastmcp(counted: Counted, session: S
 
 
 @pytest.mark.parametrize("named", [5, "5", "05"])
-async def test_a_notification_cancels_a_call_that_runs(counted: Counted, session: Session, named: Any) -> None:
-    """All three are one id to the SDK."""
+async def test_a_notification_cancels_a_call_that_runs(
+    counted: Counted, session: Session, named: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """All three are one id to the SDK. And it is no bug of the server, which the log would tell of."""
     call = session.call("hold", 5)
     await counted.begun.acquire()
 
@@ -166,6 +169,7 @@ async def test_a_notification_cancels_a_call_that_runs(counted: Counted, session
 
     assert answer == {"jsonrpc": "2.0", "id": 5, "error": {"code": -32800, "message": "Request cancelled"}}
     assert counted.ended == ["cancelled"]
+    assert [line.getMessage() for line in caplog.records if line.levelno >= logging.ERROR] == []
     assert (await session.call("count", 5)).json()["result"]["isError"] is False
 
 

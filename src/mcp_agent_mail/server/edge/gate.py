@@ -1,6 +1,6 @@
 """Who may speak HTTP with this server at all: Host and Origin.
 
-Below the tools: a refusal here is `{"detail": ...}` with 401 or 403, before anything is parsed.
+Below the tools: a refusal here is `{"detail": ...}` with 400 or 403, before anything is parsed.
 """
 
 from __future__ import annotations
