@@ -254,7 +254,7 @@ def test_what_may_change_comes_of_nothing_frozen() -> None:
     with pytest.raises(TypeError, match="cannot inherit non-frozen dataclass from a frozen one"):
 
         @dataclass(kw_only=True)
-        class Third(first):
+        class Third(first):  # type: ignore[misc]  # a class that a function made
             last: int = 1
 
 
