@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.served import Connection, Served, children_of, pause
+from tests.served import STOP_WITHIN_S, Connection, Served, children_of, pause
 
 HEALTH_KEYS = {
     "caller",
@@ -127,6 +127,22 @@ def test_a_stop_is_clean_and_voids_the_operators_token(root: Path, by: signal.Si
         assert owner["url"] == f"http://127.0.0.1:{server.port}"
         assert not token.exists()
         assert not (root / "mail.sqlite3-wal").exists()
+
+
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_while_it_starts_is_as_clean(root: Path, by: signal.Signals) -> None:
+    server = Served(root)
+    server.spawn()
+    assert server.process is not None
+    while not (root / "operator.token").exists():
+        assert server.process.poll() is None, server.log.read_text()
+        pause()
+
+    server.process.send_signal(by)
+
+    assert server.process.wait(STOP_WITHIN_S) == 0, server.log.read_text()
+    assert [name for name in ("operator.token", "server.json") if (root / name).exists()] == []
+    assert "Traceback" not in server.log.read_text()
 
 
 def test_a_restart_goes_unnoticed_by_a_session(root: Path) -> None:

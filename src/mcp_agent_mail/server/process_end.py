@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import sys
 import threading
 import time
@@ -26,6 +27,7 @@ from mcp_agent_mail.core.standard_streams import say_last
 END_WITHIN_S = 1.0
 """For each of two: what still runs when all is closed, and the threads that Python waits for at the end."""
 _FAILED = 1
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _log = logging.getLogger("mcp_agent_mail.server")
 
 
@@ -43,7 +45,7 @@ class ProcessEnd:
         runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
         runner.get_loop().set_default_executor(self._threads)
         try:
-            runner.run(serving)
+            runner.run(_ended_by_signals(serving))
         finally:
             self.left_behind = runner.run(self._find_left())
             if self.left_behind:
@@ -84,6 +86,29 @@ class ProcessEnd:
         if others := self._others():
             say_last(f"Threads left behind, and ended with the process: {listed(others, 'and')}.\n")
             _end_at_once(self.code)
+
+
+async def _ended_by_signals(serving: Coroutine[object, object, None]) -> None:
+    """SIGTERM or SIGINT before requests are answered undoes what the start has opened, and ends in silence. The server
+    that answers takes the signals over, and what follows it has the default handling.
+    """
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    told: list[bool] = []
+
+    def end() -> None:
+        told.append(task.cancel())
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, end)
+    try:
+        await serving
+    except asyncio.CancelledError:
+        if not told or task.uncancel():
+            raise
+    finally:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
 
 
 @contextmanager
