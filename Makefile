@@ -78,7 +78,7 @@ pytest: $(DEV) ## Every test but the slow and the long ones; prints the ten that
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal --timeout $(HANGS_AFTER) --durations=10 $(ARGS)
 
 .PHONY: long
-long: $(DEV) ## What takes more than three seconds each: hundreds of starts of servers and commands
+long: $(DEV) ## What takes more than two seconds each: hundreds of starts of servers and commands
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal --timeout $(HANGS_AFTER) --durations=10 -m long $(ARGS)
 
 .PHONY: cover
