@@ -26,7 +26,7 @@ def test_the_mean_over_parameters_decides(tmp_path: Path) -> None:
     cases = [
         ("tests.one", "test_a[x]", "6.0"),
         ("tests.one", "test_a[y]", "0.2"),
-        ("tests.one", "test_b[x]", "5.0"),
+        ("tests.one", "test_b[x]", "3.0"),
         ("tests.one", "test_b[y]", "0.5"),
         ("tests.power.test_power_loss", "test_c", "60"),
     ]
