@@ -42,13 +42,14 @@ def logs_end_with_their_test() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def the_working_directory_is_the_tests_own() -> Iterator[None]:
-    """What the next test starts begins in the same working directory: the guard goes to the folder that it judges,
-    which is for the rest of its own process, and here of all tests.
-    """
+def nobody_is_led_elsewhere() -> Iterator[None]:
+    """What the next test starts begins in the working directory that the one before it left."""
     before = os.getcwd()  # noqa: PTH109  # asked for each of thousands of tests
     yield
-    os.chdir(before)
+    after = os.getcwd()  # noqa: PTH109
+    if after != before:
+        os.chdir(before)
+        pytest.fail(f"it leaves the working directory at {after}")
 
 
 _HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -93,7 +94,9 @@ class HookHome:
         contract = read_contract(client)
         told = value if value is not None else self.payload(client, event)
         environ, patience = self.environment(**settings), Deadline(PATIENT_S if self.is_patient else None)
-        return HookRun(contract, event, HookPayload(contract, told), environ, patience).reply()
+        # The guard goes to the folder that it judges, which is for the rest of its own process.
+        with contextlib.chdir(Path.cwd()):
+            return HookRun(contract, event, HookPayload(contract, told), environ, patience).reply()
 
     def play(self, client: str, event: str, value: Any = None, *, is_flushed: bool = True, **settings: str) -> str:
         """What is printed, and what is done after that."""

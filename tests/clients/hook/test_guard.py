@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -23,9 +25,10 @@ from tests.guard.harness import GuardHarness
 
 
 @pytest.fixture
-def harness(tmp_path: Path) -> GuardHarness:
+def harness(tmp_path: Path) -> Iterator[GuardHarness]:
     """Leases as the snapshot on disk has them: no server runs."""
-    return GuardHarness(tmp_path)
+    with contextlib.chdir(Path.cwd()):
+        yield GuardHarness(tmp_path)
 
 
 def _asked(harness: GuardHarness, *paths: str, agent: str | None = "BlueLake", **settings: str) -> Any:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ PATIENT_S = 20.0
 def in_this_process(client: str, event: str, told: dict[str, Any], environ: Mapping[str, str]) -> str:
     """The hook less what a process of its own is for: `make hook-talk` runs those."""
     contract = read_contract(client)
-    reply = HookRun(contract, event, HookPayload(contract, told), environ).reply()
-    reply.after(is_flushed=True)
+    # The guard goes to the folder that it judges, which is for the rest of its own process.
+    with contextlib.chdir(Path.cwd()):
+        reply = HookRun(contract, event, HookPayload(contract, told), environ).reply()
+        reply.after(is_flushed=True)
     return reply.printed.stdout
 
 

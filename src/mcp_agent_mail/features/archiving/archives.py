@@ -31,9 +31,9 @@ _MOST_COUNTED = 10
 class Retry:
     """One thing that may fail. `due`: not before this time, which moves with a clock that is set back."""
 
-    due: Micros = Micros(0)  # a NewType is its argument
+    due: Micros = Micros(0)
     failures: int = 0
-    _seen: Micros = Micros(0)  # likewise
+    _seen: Micros = Micros(0)
 
     def wait(self, now: Micros) -> Micros:
         """Microseconds until it is due. A clock that was set back, by hours or seconds, makes it no longer."""
