@@ -69,6 +69,9 @@ def own_methods(make: Make) -> Any:
         def __hash__(self) -> int:
             return 5
 
+        def __setstate__(self, state: Any) -> None:
+            object.__setattr__(self, "number", 7)
+
     return Own
 
 
@@ -237,6 +240,7 @@ def test_methods_of_its_own_stay() -> None:
 
     assert (made(number=1) == made(number=3), made(number=1) == made(number=2)) == (True, False)
     assert (repr(made(number=1)), hash(made(number=1))) == ("own", 5)
+    assert copy.copy(made(number=1)).number == 7
 
 
 def test_a_frozen_one_without_slots_and_a_subclass_refuse_too() -> None:

@@ -53,6 +53,7 @@ async def test_an_answer_to_a_name_that_asks_not_is_told_who_does(harness: Conta
     assert misspelt.data["parameter"] == "from_agent"
     assert misspelt.hint == elsewhere.hint
     named = misspelt.hint.removesuffix(" asks QuietFox: say which as from_agent.")
+    assert named.startswith("RedStone@"), "there may be one of that name here too"
     answered = await harness.call("respond_contact", **answer | {"from_agent": named})
     assert (answered["approved"], answered["from_project"]) == (True, APP)
 

@@ -188,6 +188,19 @@ def test_as_many_at_once_as_may_be_owed_are_answered_and_no_more(clock: Standing
         pass
 
 
+def test_what_is_counted_before_it_is_answered_keeps_nobody_out_meanwhile(clock: StandingClock) -> None:
+    """A stream goes on for hours."""
+    rates = Rates({RateClass.OTHERS: Rate(per_minute=60, burst=2)}, now=clock)
+    with ExitStack() as streams:
+        for _ in range(9):
+            clock.now_s += 1.0
+            charge = Charge(rates, "server")
+            charge(RateClass.OTHERS)
+            streams.enter_context(charge.settled())
+
+    assert rates.limited[RateClass.OTHERS] == 0
+
+
 def test_what_is_owed_is_never_more_than_a_burst(clock: StandingClock) -> None:
     """However much was answered before it was counted, nobody is locked out for long."""
     rates = rates_of(clock, 60, 5)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -43,11 +44,14 @@ async def test_days_count_what_was_sent_since_then(seeded: SeededStore) -> None:
     assert newest == [MailDay(first + 2, 3)]
 
 
-async def test_pairs_leave_out_blind_copies_and_count_most_first(seeded: SeededStore) -> None:
+async def test_pairs_leave_out_blind_copies_and_the_servers_mail_and_count_most_first(seeded: SeededStore) -> None:
     for _ in range(2):
         await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red]))
     blind = seeded.addressed([seeded.green], RecipientKind.BCC)
     message, _ = await seeded.post(seeded.letter(seeded.red), *seeded.addressed([seeded.blue, seeded.fox]), *blind)
+
+    told = replace(seeded.letter(seeded.green), is_system=True)
+    await seeded.post(told, *seeded.addressed([seeded.red]))
 
     found = await seeded.store.read(lambda view: view.past_mail.pairs(seeded.app.id, 9))
 
