@@ -12,7 +12,8 @@ import pytest
 from mcp_agent_mail.core.params import Count
 from mcp_agent_mail.core.tools import Json, tool
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits
-from mcp_agent_mail.server.transport.limits import MAX_BESIDE_BYTES, MAX_BODY_BYTES, MAX_VALUES
+from mcp_agent_mail.server.transport.limits import MAX_BODY_BYTES, MAX_VALUES
+from mcp_agent_mail.server.transport.posted_message import MAX_BESIDE_BYTES
 from tests.server.hosted import hosted, toy_app
 from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS, modern_call
 

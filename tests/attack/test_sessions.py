@@ -8,7 +8,8 @@ from contextlib import AsyncExitStack
 
 import httpx
 
-from mcp_agent_mail.server.mcp_endpoint import MAX_INITIALIZE_BYTES, MAX_KEPT_BYTES, MAX_SESSIONS
+from mcp_agent_mail.server.mcp_endpoint import MAX_INITIALIZE_BYTES, MAX_SESSIONS
+from mcp_agent_mail.server.sessions.open_sessions import MAX_KEPT_BYTES
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits
 from tests.server.hosted import hosted, toy_app
 from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS, MODERN

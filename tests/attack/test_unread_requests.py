@@ -16,7 +16,8 @@ import httpx
 import pytest
 
 from mcp_agent_mail.core.tools import Json, tool
-from mcp_agent_mail.server.mcp_endpoint import MAX_INITIALIZE_BYTES, MAX_KEPT_BYTES
+from mcp_agent_mail.server.mcp_endpoint import MAX_INITIALIZE_BYTES
+from mcp_agent_mail.server.sessions.open_sessions import MAX_KEPT_BYTES
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits
 from mcp_agent_mail.server.transport.http_refusals import MAX_HEADERS, MAX_HEADERS_BYTES, MAX_TARGET_BYTES
 from mcp_agent_mail.server.transport.protocol import MAX_PIPELINED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -43,15 +44,15 @@ from mcp_agent_mail.server.plain_calls import is_json, parse_object
 from mcp_agent_mail.server.preferences import Connections
 from mcp_agent_mail.server.rest.arguments import from_query, read_pairs
 from mcp_agent_mail.server.rest.routes import ROUTES
+from mcp_agent_mail.server.sessions.request_ids import cancelled_id_of, request_id_of
 from mcp_agent_mail.server.transport.limits import (
     BodyTooLarge,
     TooManyValues,
     declared_too_large,
-    has_much_beside,
-    is_one_object,
     read_body,
 )
 from mcp_agent_mail.server.transport.partial_content import NoSuchPart, is_known, read_range
+from mcp_agent_mail.server.transport.posted_message import NoMessage, read_message
 from mcp_agent_mail.server.transport.progress_stream import progress_token
 from mcp_agent_mail.server.transport.request_target import names_another_host
 from tests.fuzz.making import Maker
@@ -257,9 +258,11 @@ def _read_json_rpc(body: bytes) -> None:
         return {"type": "http.request", "body": body, "more_body": False}
 
     _run(read_body(receive))
-    if is_one_object(body):
-        has_much_beside(body)
-        progress_token({b"accept": b"text/event-stream, application/json"}, body)
+    with suppress(NoMessage):
+        message = read_message({b"content-type": b"application/json"}, body)
+        progress_token({b"accept": b"text/event-stream, application/json"}, message)
+        request_id_of(message)
+        cancelled_id_of(message)
     parse_object(body)
 
 

@@ -65,13 +65,14 @@ class RequestFacts:
     """What a call needs to know of the HTTP request that brought it.
 
     `is_let_in_by_token`: it showed a token that opens this server, not an agent's alone. `charge` counts what it asks
-    for against its rate, and raises RateLimited. `trace` is the caller's span by W3C (`traceparent`, `tracestate`),
-    read where spans are on only.
+    for against its rate, and raises RateLimited. `opener` is whose token that was: a session of MCP serves it
+    alone. `trace` is the caller's span by W3C (`traceparent`, `tracestate`), read where spans are on only.
     """
 
     credentials: Credentials
     request_id: str
     is_let_in_by_token: bool = False
+    opener: str | None = None
     charge: Callable[[RateClass], None] = free
     wishes: ResponsePreferences = NO_WISHES
     trace: Mapping[str, str] | None = None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.server.forgotten_sessions import ForgottenSessions
+from mcp_agent_mail.server.sessions.forgotten_sessions import ForgottenSessions
 from tests.features.delivery.served_mail import (
     GREEN,
     RED,

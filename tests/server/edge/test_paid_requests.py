@@ -64,6 +64,18 @@ async def test_a_tool_call_that_comes_too_often_is_told_when(clock: StandingCloc
     assert waited_out.json()["result"]["structuredContent"]["text"] == "a"
 
 
+async def test_a_call_with_a_number_that_is_none_counts_once(clock: StandingClock) -> None:
+    body = (
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"a","times":NaN}}}'
+    )
+    async with asking(rates=rates_of(clock, tools=9, others=1)) as client:
+        called = await client.post("/mcp", content=body, headers={"Content-Type": "application/json"})
+        other = await client.post("/mcp", json=mcp("tools/list"))
+
+    assert (called.status_code, error_of(called)["type"]) == (200, "INVALID_INPUT")
+    assert other.status_code == 200
+
+
 async def test_reads_count_as_reads_wherever_they_are_made(clock: StandingClock) -> None:
     async with asking(rates=rates_of(clock, resources=3)) as client:
         uri = {"uri": "resource://toys"}

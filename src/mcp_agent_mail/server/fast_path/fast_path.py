@@ -36,9 +36,9 @@ class FastPath:
         self._tables = TableCalls(calls, words)
         self._stamp = {SERVER_INFO_META_KEY: server_info}
 
-    def find(self, headers: Headers, body: bytes, *, is_modern: bool) -> KnownRequest | None:
-        """The request in `body`, if it is answered here: what no table has is not. None of the headers came twice."""
-        request = known_request(headers, body, is_modern=is_modern)
+    def find(self, headers: Headers, message: JsonObject, *, is_modern: bool) -> KnownRequest | None:
+        """The request, if it is answered here: what no table has is not. None of the headers came twice."""
+        request = known_request(headers, message, is_modern=is_modern)
         return request if request is not None and self._is_served(request) else None
 
     def _is_served(self, request: KnownRequest) -> bool:

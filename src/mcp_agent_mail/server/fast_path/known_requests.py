@@ -10,7 +10,6 @@ from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
 from mcp_types.methods import validate_client_request
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
-from pydantic_core import from_json
 
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import JsonObject
@@ -38,12 +37,9 @@ class KnownRequest:
     is_modern: bool
 
 
-def known_request(headers: Headers, body: bytes, *, is_modern: bool) -> KnownRequest | None:
-    """The request in `body`, or None for what is the SDK's to answer. None of the headers came twice."""
-    if not _accepts_json(headers) or not _is_json(headers):
-        return None
-    message = _message(body)
-    if message is None:
+def known_request(headers: Headers, message: JsonObject, *, is_modern: bool) -> KnownRequest | None:
+    """The request, or None for what is the SDK's to answer. None of the headers came twice."""
+    if not _accepts_json(headers) or not _is_json(headers) or not _is_ours(message):
         return None
     method, params = message["method"], message.get("params", {})
     if not isinstance(params, dict) or not params.keys() <= _KEYS[method] or not _has_arguments(method, params):
@@ -61,17 +57,12 @@ def known_request(headers: Headers, body: bytes, *, is_modern: bool) -> KnownReq
     return KnownRequest(id=message["id"], method=method, params=params, is_modern=is_modern)
 
 
-def _message(body: bytes) -> JsonObject | None:
-    """A request of a method that is answered here. Its parser refuses more than that of either era does."""
-    try:
-        message = from_json(body)
-    except ValueError:
-        return None
-    if not isinstance(message, dict) or not message.keys() <= _ENVELOPE or message.get("jsonrpc") != "2.0":
-        return None
+def _is_ours(message: JsonObject) -> bool:
+    """A request of a method that is answered here."""
+    if not message.keys() <= _ENVELOPE or message.get("jsonrpc") != "2.0":
+        return False
     method = message.get("method")
-    is_ours = isinstance(method, str) and method in _KEYS and _is_plain_id(message.get("id"))
-    return message if is_ours else None
+    return isinstance(method, str) and method in _KEYS and _is_plain_id(message.get("id"))
 
 
 def _is_plain_id(value: object) -> bool:

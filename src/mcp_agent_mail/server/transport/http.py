@@ -243,6 +243,7 @@ class HttpApp:
         if is_foreign:
             admitted = replace(admitted, role=min(admitted.role, Role.WRITER))
         charge = self._edge.charge_of(admitted)
+        opener = admitted.payer if admitted.bearer_is_spent else None
         facts = RequestFacts(
             credentials=read_credentials(
                 headers,
@@ -251,11 +252,12 @@ class HttpApp:
                 admitted=admitted,
                 origin=_connection(scope),
                 is_remote=is_from_elsewhere(headers, peer(scope)),
-                session=endpoint and endpoint.session(headers),
+                session=endpoint and endpoint.session(headers, opener),
                 forgotten_session=endpoint and endpoint.forgotten_session(scope["method"], headers),
             ),
             request_id=request.id,
             is_let_in_by_token=admitted.bearer_is_spent,
+            opener=opener,
             charge=charge or free,
             wishes=wishes,
             trace=read_trace(headers) if self._reads_trace else None,

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
-import orjson
-from pydantic_core import from_json
 from starlette.types import Message, Receive
 
-from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.server.identity import Headers
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 MAX_VALUES = 20_000
 """Of a body, keys not counted: 4 MiB of `[]` or `{"":{}}` keep a parser for seconds. The guard asks of 5,000."""
-MAX_BESIDE_BYTES = 64 * 1024
-"""Of an MCP request without its arguments: `_meta` and the like stay in memory for as long as the call waits."""
-
-
-_BLANKS = b" \t\r\n"
 
 
 class BodyTooLarge(Exception):
@@ -81,41 +71,6 @@ def _require_few_values(body: bytes) -> None:
 
 def _separators(text: bytes) -> int:
     return text.count(b",") + text.count(b"[") + text.count(b"{")
-
-
-def is_one_object(body: bytes) -> bool:
-    """Whether a body may be a JSON object in UTF-8. No MCP version that is served has batches.
-
-    The SDK refuses an array too, but only after it has validated all of it.
-    """
-    return body.lstrip(_BLANKS).startswith(b"{") and b"\0" not in body
-
-
-def has_much_beside(body: bytes) -> bool:
-    """Whether an MCP request is over `MAX_BESIDE_BYTES` without its arguments. What is no JSON, by the SDK's parser, is
-    left to the SDK.
-    """
-    if len(body) <= MAX_BESIDE_BYTES:
-        return False
-    message = _read(body)
-    if message is None:
-        return False
-    params = message.get("params")
-    if isinstance(params, dict):
-        params.pop("arguments", None)
-    try:
-        return len(orjson.dumps(message)) > MAX_BESIDE_BYTES
-    except orjson.JSONEncodeError:  # It is read deeper than it is written: nothing of ours lies that deep.
-        return True
-
-
-def _read(body: bytes) -> JsonObject | None:
-    """None for what is no object to either parser: the SDK's takes NaN, ours what is nested deeper."""
-    for loads in (orjson.loads, from_json):
-        with suppress(ValueError):
-            message = loads(body)
-            return message if isinstance(message, dict) else None
-    return None
 
 
 def replay(body: bytes, receive: Receive) -> Receive:

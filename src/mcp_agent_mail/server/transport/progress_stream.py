@@ -24,17 +24,16 @@ _OK = 200
 ProgressToken = str | int
 
 
-def progress_token(headers: Headers, body: bytes) -> ProgressToken | None:
+def progress_token(headers: Headers, message: JsonObject) -> ProgressToken | None:
     """By which a tool's caller wants to be told of its progress, where it takes an event stream; None for any other
     request.
     """
-    if b'"progressToken"' not in body or not accepts_events(headers):
+    if not accepts_events(headers):
         return None
     try:
-        message = orjson.loads(body)
         token = message["params"]["_meta"]["progressToken"]
         is_call = message["method"] == "tools/call" and "id" in message
-    except (orjson.JSONDecodeError, KeyError, TypeError):
+    except (KeyError, TypeError):
         return None
     is_token = isinstance(token, str | int) and not isinstance(token, bool)
     return token if is_call and is_token else None

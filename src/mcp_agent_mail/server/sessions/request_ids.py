@@ -5,14 +5,12 @@ second's place, and send one the other's answer, whoever they are. And what ends
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from mcp.server.streamable_http import GET_STREAM_KEY
 from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
-from pydantic_core import from_json
 
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.tools import JsonObject
@@ -60,10 +58,8 @@ class RequestIds:
         """By the id as notifications are taken to name it: `"07"` is 7 there."""
 
     @contextmanager
-    def entered(self, session: bytes, body: bytes) -> Iterator[None]:
-        """The request in `body`, if it is one, is under way inside the block. Raises TakenId."""
-        message = _message(body)
-        request_id = None if message is None else _request_id(message)
+    def entered(self, session: bytes, request_id: str | None) -> Iterator[None]:
+        """The request of that id, if it is one, is under way inside the block. Raises TakenId."""
         if request_id is None:
             yield
             return
@@ -92,13 +88,9 @@ class RequestIds:
                 request.take_back()
                 raise request.ended_by
 
-    def cancel(self, session: bytes, body: bytes) -> None:
-        """End the running request that `body` names, where that is a notification which cancels one."""
-        message = _message(body)
-        if message is None or message.get("method") != _CANCELLED or not isinstance(message.get("params"), dict):
-            return
-        named = cancelled_request_id_from_params(message["params"])
-        request = None if named is None else self._running.get((session, coerce_request_id(named)))
+    def cancel(self, session: bytes, cancelled_id: str | int | None) -> None:
+        """End the running request of that id, if there is one."""
+        request = None if cancelled_id is None else self._running.get((session, coerce_request_id(cancelled_id)))
         if request is not None:
             request.end(RequestCancelled)
 
@@ -125,19 +117,18 @@ class RequestIds:
             self._ids -= keys
 
 
-def _message(body: bytes) -> JsonObject | None:
-    """As the SDK reads it, with its own parser: what that takes and another refuses would pass by."""
-    try:
-        message: Any = from_json(body)
-    except ValueError:
-        return None
-    return dict(message) if isinstance(message, Mapping) else None
-
-
-def _request_id(message: JsonObject) -> str | None:
+def request_id_of(message: JsonObject) -> str | None:
     """None for what is no request."""
     if "method" not in message:
         return None
     request_id = message.get("id")
     is_id = isinstance(request_id, str | int) and not isinstance(request_id, bool)
     return str(request_id) if is_id else None
+
+
+def cancelled_id_of(message: JsonObject) -> str | int | None:
+    """The id of the request that a notification cancels; None for all else."""
+    params = message.get("params")
+    if message.get("method") != _CANCELLED or not isinstance(params, dict):
+        return None
+    return cancelled_request_id_from_params(params)

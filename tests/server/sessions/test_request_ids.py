@@ -11,7 +11,15 @@ from typing import Any
 import httpx
 import pytest
 
-from mcp_agent_mail.server.request_ids import RequestCancelled, RequestIds, SessionEnded, TakenId
+from mcp_agent_mail.core.tools import JsonObject
+from mcp_agent_mail.server.sessions.request_ids import (
+    RequestCancelled,
+    RequestIds,
+    SessionEnded,
+    TakenId,
+    cancelled_id_of,
+    request_id_of,
+)
 from tests.server.served_mail import PROJECT, Served, serving
 from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS
 
@@ -93,35 +101,25 @@ async def test_other_sessions_have_ids_of_their_own(served: Served) -> None:
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        b'{"id": 5, "method": "m", "params": {"x": NaN}}',
-        b'{"id": "5", "method": "m"}',
-        b'{"id": 4, "id": 5, "method": "m"}',
-        b'\n{"method": "m", "result": {}, "id": 5}',
-    ],
+    "message", [{"id": 5, "method": "m"}, {"id": "5", "method": "m"}, {"method": "m", "result": {}, "id": 5}]
 )
-def test_an_id_is_read_as_the_sdk_reads_it(body: bytes) -> None:
+def test_a_number_and_its_text_are_one_id(message: JsonObject) -> None:
     under_way = RequestIds()
 
-    with (
-        under_way.entered(b"s", b'{"id": 5, "method": "m"}'),
-        pytest.raises(TakenId),
-        under_way.entered(b"s", body),
-    ):
+    with under_way.entered(b"s", "5"), pytest.raises(TakenId), under_way.entered(b"s", request_id_of(message)):
         pass
 
 
-@pytest.mark.parametrize("body", [b'{"method": "m"}', b'{"id": 5, "result": {}}', b'{"id": 5.0, "method": "m"}', b"{"])
-def test_what_is_no_request_of_that_id_passes(body: bytes) -> None:
+@pytest.mark.parametrize("message", [{"method": "m"}, {"id": 5, "result": {}}, {"id": 5.0, "method": "m"}, {}])
+def test_what_is_no_request_of_that_id_passes(message: JsonObject) -> None:
     under_way = RequestIds()
 
-    with under_way.entered(b"s", b'{"id": 5, "method": "m"}'), under_way.entered(b"s", body):
+    with under_way.entered(b"s", "5"), under_way.entered(b"s", request_id_of(message)):
         pass
 
 
 def test_the_name_of_a_sessions_own_stream_is_no_id() -> None:
-    with pytest.raises(TakenId), RequestIds().entered(b"s", b'{"id": "_GET_stream", "method": "m"}'):
+    with pytest.raises(TakenId), RequestIds().entered(b"s", "_GET_stream"):
         pass
 
 
@@ -142,7 +140,19 @@ async def _running(ids: RequestIds, begun: asyncio.Event, *, goes_on: bool = Fal
     return "done"
 
 
-CANCEL_5 = b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}'
+@pytest.mark.parametrize(
+    ("message", "named"),
+    [
+        ({"method": "notifications/cancelled", "params": {"requestId": 5}}, 5),
+        ({"method": "notifications/cancelled", "params": {"requestId": "05"}}, "05"),
+        ({"method": "notifications/cancelled", "params": {}}, None),
+        ({"method": "notifications/cancelled", "params": [5]}, None),
+        ({"method": "notifications/progress", "params": {"requestId": 5}}, None),
+        ({"id": 1, "result": {"requestId": 5}}, None),
+    ],
+)
+def test_only_a_cancellation_names_an_id_that_it_cancels(message: JsonObject, named: str | int | None) -> None:
+    assert cancelled_id_of(message) == named
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -154,7 +164,7 @@ async def test_a_cancelled_one_is_told_once_and_its_task_lives_on(times: int, go
     await begun.wait()
 
     for _ in range(times):
-        ids.cancel(b"s", CANCEL_5)
+        ids.cancel(b"s", 5)
 
     assert await task == "RequestCancelled 0"
     with ids.running(b"s", 5):
@@ -167,7 +177,7 @@ async def test_what_runs_ends_with_its_session_and_with_no_other() -> None:
     await begun.wait()
 
     ids.end(b"other")
-    ids.cancel(b"other", CANCEL_5)
+    ids.cancel(b"other", 5)
     is_left = task.cancelling() == 0
     ids.end(b"s")
 
@@ -179,7 +189,7 @@ async def test_an_end_of_the_task_itself_is_no_cancellation_by_the_client() -> N
     task = asyncio.create_task(_running(ids, begun))
     await begun.wait()
 
-    ids.cancel(b"s", CANCEL_5)
+    ids.cancel(b"s", 5)
     task.cancel()
 
     with pytest.raises(asyncio.CancelledError):

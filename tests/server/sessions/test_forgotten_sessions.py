@@ -9,9 +9,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import ToolTable
 from mcp_agent_mail.server.dispatch import Calls
-from mcp_agent_mail.server.forgotten_sessions import ForgottenSessions
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
+from mcp_agent_mail.server.sessions.forgotten_sessions import ForgottenSessions
 from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions
 from tests.server.hosted import VERSION, always_ready, hosted, toy_edge, toy_tools
 from tests.server.test_mcp import HANDSHAKE, MODERN
@@ -56,7 +56,7 @@ async def test_only_calls_that_no_session_of_ours_serves_name_a_forgotten_one() 
     async with hosted(app):
         forgotten = {b"mcp-session-id": b"0" * 32, b"mcp-protocol-version": HANDSHAKE.encode()}
         modern = {**forgotten, b"mcp-protocol-version": MODERN.encode()}
-        endpoint._ended.append(b"1" * 32)
+        endpoint._open.end(b"1" * 32)
 
         named = [
             endpoint.forgotten_session("POST", forgotten),

@@ -1,0 +1,75 @@
+"""What is posted to MCP, read once, by the parser that the SDK has for sessions: all that is judged of a request is
+judged of what its tools will get.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from mcp_agent_mail.core.tools import JsonObject
+from mcp_agent_mail.server.identity import Headers
+from mcp_agent_mail.server.plain_calls import is_json
+
+MAX_BESIDE_BYTES = 64 * 1024
+"""Of a request without its arguments: `_meta` and the like stay in memory for as long as the call waits."""
+_INVALID_REQUEST, _PARSE_ERROR = -32600, -32700
+_NO_JSON_TYPE = "Send Content-Type: application/json."
+_NO_OBJECT = "Send one JSON-RPC request as a JSON object in UTF-8; batches are not served."
+_NO_JSON_RPC = (
+    'This is no request of JSON-RPC 2.0. Send {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": '
+    '"health_check", "arguments": {}}}; or, without MCP, the arguments alone to POST /rpc/<tool>.'
+)
+_MUCH_BESIDE = (
+    f"A request may have {MAX_BESIDE_BYTES >> 10} KiB beside its arguments, `_meta` included; nothing was done."
+)
+_BLANKS = b" \t\r\n"
+
+
+class NoMessage(Exception):
+    """The body is none that MCP knows. `status` and `value` answer it."""
+
+    def __init__(self, status: int, value: JsonObject) -> None:
+        super().__init__()
+        self.status = status
+        self.value = value
+
+
+def read_message(headers: Headers, body: bytes) -> JsonObject:
+    """The JSON-RPC message in `body`, of which nothing more is known. Raises NoMessage."""
+    if not is_json(headers):
+        raise NoMessage(400, {"detail": _NO_JSON_TYPE})
+    if not is_one_object(body):
+        raise NoMessage(400, refusal(_INVALID_REQUEST, _NO_OBJECT))
+    try:
+        message: JsonObject = from_json(body)
+    except ValueError as broken:
+        raise NoMessage(400, refusal(_PARSE_ERROR, f"Parse error: {broken}. {_NO_OBJECT}")) from None
+    if len(body) > MAX_BESIDE_BYTES and _size_beside(message) > MAX_BESIDE_BYTES:
+        raise NoMessage(413, {"detail": _MUCH_BESIDE})
+    if "jsonrpc" not in message:
+        raise NoMessage(400, {"detail": _NO_JSON_RPC})
+    return message
+
+
+def refusal(code: int, text: str) -> JsonObject:
+    """Of a request, without its id: whoever waits for the answer to it must not take this for it."""
+    return {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}}
+
+
+def is_one_object(body: bytes) -> bool:
+    """Whether a body may be a JSON object in UTF-8. No MCP version that is served has batches.
+
+    The SDK refuses an array too, but only after it has validated all of it.
+    """
+    return body.lstrip(_BLANKS).startswith(b"{") and b"\0" not in body
+
+
+def _size_beside(message: JsonObject) -> int:
+    """In bytes, of all but the arguments."""
+    params: Any = message.get("params")
+    if isinstance(params, Mapping):
+        params = {key: value for key, value in params.items() if key != "arguments"}
+    return len(to_json({**message, "params": params}))

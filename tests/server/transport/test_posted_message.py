@@ -1,0 +1,92 @@
+"""What is posted to MCP: read once, as the SDK reads it, or refused with what to send."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from mcp_agent_mail.server.transport.posted_message import MAX_BESIDE_BYTES, NoMessage, is_one_object, read_message
+
+JSON = {b"content-type": b"application/json; charset=utf-8"}
+LONG = "x" * MAX_BESIDE_BYTES
+
+
+def message(**parts: object) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", **parts}).encode()
+
+
+def refused(body: bytes, headers: dict[bytes, bytes] = JSON) -> NoMessage:
+    with pytest.raises(NoMessage) as refused:
+        read_message(headers, body)
+    return refused.value
+
+
+def test_a_message_is_read_as_the_sdk_reads_it() -> None:
+    last = read_message(JSON, b'\n{"jsonrpc": "2.0", "id": 4, "id": 5, "method": "m"}')
+    number = read_message(JSON, b'{"jsonrpc": "2.0", "id": 5, "params": {"x": NaN}}')["params"]["x"]
+
+    assert last == {"jsonrpc": "2.0", "id": 5, "method": "m"}
+    assert math.isnan(number)
+
+
+@pytest.mark.parametrize("body", [b"{}", b' \r\n\t{"a": 1}'])
+def test_an_object_may_stand_behind_blanks(body: bytes) -> None:
+    assert is_one_object(body)
+
+
+@pytest.mark.parametrize("body", [b"", b"[{}]", b"0", b"\xff\xfe{\0}\0", b"{\0}", b"\xef\xbb\xbf{}"])
+def test_a_batch_and_other_encodings_are_no_object(body: bytes) -> None:
+    assert not is_one_object(body)
+    assert (refused(body).status, refused(body).value["error"]["code"]) == (400, -32600)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"{", b"{}x", b'{"a": "\xff"}', b'{"a": "\\ud800"}', b'{"a": ' + b"[" * 600 + b"]" * 600 + b"}"],
+    ids=["cut off", "more behind it", "no UTF-8", "half a letter", "too deep"],
+)
+def test_what_cannot_be_read_is_told_where_and_is_nothing_in_either_era(body: bytes) -> None:
+    answer = refused(body)
+
+    assert (answer.status, answer.value["id"], answer.value["error"]["code"]) == (400, None, -32700)
+    assert "Parse error: " in answer.value["error"]["message"]
+    assert "line 1" in answer.value["error"]["message"]
+
+
+def test_what_is_no_json_rpc_is_told_what_to_send() -> None:
+    assert "tools/call" in refused(b'{"tool": "echo", "text": "\\"jsonrpc\\""}').value["detail"]
+    assert refused(message(), {b"content-type": b"text/plain"}).value == {
+        "detail": "Send Content-Type: application/json."
+    }
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"name": "echo", "_meta": {"a": LONG}}, [LONG], {"name": "echo", "_meta": {"a": LONG, "b": float("nan")}}],
+    ids=["_meta", "a list", "no number"],
+)
+def test_what_stands_beside_the_arguments_is_bounded(params: object) -> None:
+    assert refused(message(params=params)).status == 413
+
+
+def test_it_is_measured_without_them() -> None:
+    large = {"name": "echo", "arguments": {"text": LONG, "number": 1 << 80}}
+
+    assert read_message(JSON, message(params=large, id=1 << 80))["params"] == large
+
+
+def test_what_is_nested_deep_is_measured_too() -> None:
+    deep = (
+        b'{"jsonrpc": "2.0", "params": {"_meta": ' + b"[" * 190 + b"]" * 190 + b', "name": "' + LONG.encode() + b'"}}'
+    )
+
+    assert refused(deep).status == 413
+
+
+def test_a_body_within_the_bound_is_not_weighed_by_what_its_numbers_become() -> None:
+    body = b'{"jsonrpc": "2.0", "params": [' + b",".join([b"1e15"] * 12_000) + b"]}"
+
+    assert len(body) <= MAX_BESIDE_BYTES
+    assert len(read_message(JSON, body)["params"]) == 12_000
