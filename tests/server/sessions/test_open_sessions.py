@@ -154,6 +154,12 @@ class Session:
             "/mcp", content=json.dumps(body), headers={**headers, **self.headers}, timeout=60
         )
 
+    async def opened_stream(self, headers: Mapping[str, str]) -> httpx.Response:
+        """The answer's beginning, after which it is left."""
+        asked = {**headers, **self.headers, "Accept": "text/event-stream"}
+        async with self._client.stream("GET", "/mcp", headers=asked) as answer:
+            return answer
+
     async def wait(self, headers: Mapping[str, str]) -> httpx.Response:
         me = {"project_key": PROJECT, "agent_name": "RedStone", "timeout_s": 30, "after_cursor": 0}
         return await self.post(headers, "tools/call", {"name": "wait_for_messages", "arguments": me}, id=5)
@@ -175,7 +181,7 @@ async def test_anothers_token_ends_nothing_in_it_and_is_served_as_one_without_a_
         await session.post(other, "notifications/cancelled", {"requestId": 5}),
         await session.post(other, "ping", {}, id=5),
         await session.post(other, "tools/list", {}, id=5),
-        await served.client.get("/mcp", headers={**other, **session.headers, "Accept": "text/event-stream"}),
+        await session.opened_stream(other),
         await served.client.delete("/mcp", headers={**other, **session.headers}),
     ]
     message = await served.send()
@@ -203,10 +209,11 @@ async def test_its_own_token_cancels_in_it_and_ends_it(served: Served) -> None:
     assert (ended.status_code, after.status_code) == (200, 404)
 
 
-async def test_a_token_that_proves_an_agent_alone_opens_none_of_its_own(served: Served) -> None:
-    """A team's agents may share the session of a client that needs no token."""
-    session = await Session.opened(served, JSON_HEADERS)
+async def test_one_that_was_opened_without_a_token_serves_whatever_is_shown(served: Served) -> None:
+    """Where none is needed, a client may show its agent's token, or any other, from the second request on."""
+    session = await Session.opened(served, bearer(served.tokens["BlueLake"]))
+    shown = [JSON_HEADERS, bearer(served.tokens["RedStone"]), await issued(served)]
 
-    answers = [await session.post(bearer(served.tokens[one]), "ping", {}, id=1) for one in ("BlueLake", "RedStone")]
+    answers = [await session.post(one, "ping", {}, id=1) for one in shown]
 
-    assert [one.headers.get("mcp-session-id") for one in answers] == [session.headers["Mcp-Session-Id"]] * 2
+    assert [one.headers.get("mcp-session-id") for one in answers] == [session.headers["Mcp-Session-Id"]] * 3
