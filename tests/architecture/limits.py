@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.architecture.trees import parse
+
 MAX_MODULE_LINES = 400
 MAX_FOLDER_MODULES = 25
 MAX_FUNCTION_LINES = 60
@@ -26,6 +28,8 @@ _EMPTY_WORDS = frozenset(
 )
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.comprehension, ast.match_case)
+_LEAVES = (ast.expr_context, ast.Name, ast.Constant, ast.operator, ast.cmpop, ast.boolop, ast.unaryop)
+"""Nothing stands inside of them that is measured: they are most of a tree."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +39,17 @@ class Finding:
     rule: str
     where: str
     fact: str
+
+
+@dataclass(slots=True, kw_only=True)
+class _Measured:
+    """A function; `branches` are its own, and `inner_lines` those of the functions directly inside, however deep in
+    blocks.
+    """
+
+    node: _Function
+    branches: int = 0
+    inner_lines: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +93,12 @@ def _measure_module(path: Path, name: str) -> Iterator[Finding]:
             yield Finding(rule="name", where=name, fact=f"`{part}` will not be new for long")
         if fault := _naming_fault(part):
             yield Finding(rule="name", where=name, fact=fault)
-    for qualified, node in _definitions(ast.parse(text), ""):
+    for qualified, found in _definitions(parse(path)):
         where = f"{name}::{qualified}"
-        if isinstance(node, ast.ClassDef):
-            if fault := _naming_fault(_as_words(node.name)):
-                yield Finding(rule="name", where=where, fact=fault)
-        else:
-            yield from _measure_function(node, where)
+        if isinstance(found, _Measured):
+            yield from _measure_function(found, where)
+        elif fault := _naming_fault(_as_words(found.name)):
+            yield Finding(rule="name", where=where, fact=fault)
 
 
 def _as_words(class_name: str) -> str:
@@ -101,21 +115,37 @@ def _naming_fault(name: str) -> str | None:
     return None
 
 
-def _definitions(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.ClassDef | _Function]]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            qualified = f"{prefix}{child.name}"
-            yield qualified, child
-            yield from _definitions(child, f"{qualified}.")
-        else:
-            yield from _definitions(child, prefix)
+def _definitions(tree: ast.Module) -> list[tuple[str, ast.ClassDef | _Measured]]:
+    """Classes and functions by their qualified names. Each node is looked at once: there are millions."""
+    found: list[tuple[str, ast.ClassDef | _Measured]] = []
+    waiting: list[tuple[ast.AST, str, _Measured | None]] = [(tree, "", None)]
+    while waiting:
+        node, prefix, owner = waiting.pop()
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, _LEAVES):
+                continue
+            if isinstance(child, _Function):
+                inner = _Measured(node=child)
+                found.append((f"{prefix}{child.name}", inner))
+                waiting.append((child, f"{prefix}{child.name}.", inner))
+                if owner is not None:
+                    owner.inner_lines += _span(child)
+            elif isinstance(child, ast.ClassDef):
+                found.append((f"{prefix}{child.name}", child))
+                waiting.append((child, f"{prefix}{child.name}.", owner))
+            else:
+                if owner is not None:
+                    owner.branches += isinstance(child, _BRANCHES)
+                waiting.append((child, prefix, owner))
+    return found
 
 
-def _measure_function(node: _Function, where: str) -> Iterator[Finding]:
-    lines = _own_lines(node)
+def _measure_function(found: _Measured, where: str) -> Iterator[Finding]:
+    node = found.node
+    lines = _own_lines(found)
     if lines > MAX_FUNCTION_LINES:
         yield Finding(rule="function-lines", where=where, fact=f"{lines} lines, at most {MAX_FUNCTION_LINES}")
-    complexity = 1 + sum(isinstance(child, _BRANCHES) for child in _own_nodes(node))
+    complexity = 1 + found.branches
     if complexity > MAX_COMPLEXITY:
         yield Finding(rule="complexity", where=where, fact=f"complexity {complexity}, at most {MAX_COMPLEXITY}")
     arguments = _arguments(node)
@@ -123,29 +153,13 @@ def _measure_function(node: _Function, where: str) -> Iterator[Finding]:
         yield Finding(rule="arguments", where=where, fact=f"{arguments} arguments, at most {MAX_ARGUMENTS}")
 
 
-def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """Everything inside `node` but what stands inside a function of its own."""
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield child
-            yield from _own_nodes(child)
-
-
-def _own_lines(node: _Function) -> int:
+def _own_lines(found: _Measured) -> int:
     """Lines from `def` to the end, less the docstring and the functions inside."""
-    lines = (node.end_lineno or node.lineno) - node.lineno + 1
+    node = found.node
+    lines = _span(node) - found.inner_lines
     if ast.get_docstring(node, clean=False) is not None:
         lines -= _span(node.body[0])
-    inner = (child for child in _own_and_inner(node) if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
-    return lines - sum(_span(child) for child in inner)
-
-
-def _own_and_inner(node: ast.AST) -> Iterator[ast.AST]:
-    """The functions directly inside `node`, however deep in blocks, and everything that is in none of them."""
-    for child in ast.iter_child_nodes(node):
-        yield child
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from _own_and_inner(child)
+    return lines
 
 
 def _span(node: ast.stmt | _Function) -> int:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.architecture.trees import parse
+from tests.architecture.trees import parse, statements
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _TRIVIAL_LINES = 3
@@ -102,7 +102,7 @@ def _dotted(package: Path, path: Path) -> str:
 
 
 def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield from ((node.module, alias.name) for alias in node.names)
 

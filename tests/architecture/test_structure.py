@@ -61,6 +61,30 @@ def test_an_import_from_where_a_name_was_only_imported_is_found(tmp_path: Path) 
     ]
 
 
+@pytest.mark.parametrize(
+    "block",
+    [
+        "class C:\n    def f(self):\n        {}\n",
+        "try:\n    {}\nexcept E:\n    pass\n",
+        "try:\n    pass\nexcept E:\n    {}\n",
+        "try:\n    pass\nfinally:\n    {}\n",
+        "if a:\n    pass\nelif b:\n    {}\n",
+        "for a in b:\n    pass\nelse:\n    with a:\n        {}\n",
+        "match a:\n    case 1:\n        {}\n",
+    ],
+)
+def test_an_import_is_found_in_every_block(block: str, tmp_path: Path) -> None:
+    borrowed = "from house.mail import Clock"
+    house = _tree(
+        tmp_path,
+        clock="class Clock: ...\n",
+        mail="from house.clock import Clock\n",
+        bad=block.format(borrowed),
+    )
+
+    assert borrowed_imports(house) == [f"bad.py: {borrowed}"]
+
+
 def test_what_a_module_offers_for_others_may_be_imported_by_it(tmp_path: Path) -> None:
     house = _tree(
         tmp_path,
