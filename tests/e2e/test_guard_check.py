@@ -78,7 +78,7 @@ def test_names_that_are_no_utf8_reach_the_server_as_they_are(guarded: GuardedPro
 
 
 def test_a_project_that_the_server_does_not_know_is_said_and_passes(guarded: GuardedProject) -> None:
-    done = in_time(lambda: guarded.commit("a", AGENT_MAIL_PROJECT="/code/nobody-knows"))
+    done = guarded.commit("a", AGENT_MAIL_PROJECT="/code/nobody-knows")
 
     assert done.returncode == 0
     assert "knows no project /code/nobody-knows" in done.stderr
