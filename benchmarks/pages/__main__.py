@@ -119,7 +119,7 @@ def paint_figures(seen: Mapping[str, Mapping[str, Sequence[float]]]) -> list[Fig
             name=f"{name}: largest paint, {kind} visit",
             values=values,
             unit="ms",
-            target=None if name == FLOOR else MAX_PAINT_MS,
+            target=None if name == FLOOR.name else MAX_PAINT_MS,
         )
         for name, kinds in seen.items()
         for kind, values in kinds.items()

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _WIDTH, _HEIGHT = 1440, 900
 _SETTLED_MS = 1_500
-FLOOR = "a bare line of text"
-_BARE = "/health/liveness"
+FLOOR = Place(name="a bare line of text", paths=["/health/liveness"])
 _LARGEST = """() => new Promise((resolve) => {
   let last = null;
   new PerformanceObserver((list) => { for (const one of list.getEntries()) last = one.startTime; })
@@ -49,7 +48,7 @@ def largest_paints(server: Server, root: Path, shown: Sequence[Place], times: in
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  # only `make page-costs` installs it
 
     origin = f"http://127.0.0.1:{server.port}"
-    shown = [Place(name=FLOOR, paths=[_BARE]), *shown]
+    shown = [FLOOR, *shown]
     found: dict[str, dict[str, list[float]]] = {place.name: {"first": [], "next": []} for place in shown}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])

@@ -21,6 +21,7 @@ from benchmarks.pages.__main__ import (
 )
 from benchmarks.pages.clicks import Person, Window
 from benchmarks.pages.content import Place, furnish, places
+from benchmarks.pages.paints import FLOOR
 from benchmarks.pages.visitor import Visit, Visitor, sent_with_assets
 from benchmarks.processes import Server, start_ours
 from benchmarks.report import Figure
@@ -57,6 +58,14 @@ def test_a_paint_is_late_beyond_half_a_second() -> None:
     assert _missed(paint_figures({"a": {"first": [499.0] * 3, "next": [501.0] * 3}})) == {
         "a: largest paint, next visit"
     }
+
+
+def test_the_paint_of_a_bare_line_is_reported_alone() -> None:
+    figures = paint_figures({FLOOR.name: {"first": [501.0] * 3}})
+
+    assert [(figure.name, figure.target) for figure in figures] == [
+        ("a bare line of text: largest paint, first visit", None)
+    ]
 
 
 def test_a_loss_beyond_the_spread_is_a_loss() -> None:
