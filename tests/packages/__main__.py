@@ -30,7 +30,7 @@ for name in made.list_templates():
     made.get_template(name)
 print(sorted(asset_set().assets), made.list_templates())
 """
-PARTS_OF_PAGES = ("tokens.css", "app.js", "inter.woff2", "icons.svg", "page.html", "inbox.html", "sign_in.html")
+PARTS_OF_PAGES = ("frame.css", "app.js", "inter.woff2", "icons.svg", "page.html", "inbox.html", "sign_in.html")
 
 
 class PackageFailed(Exception):

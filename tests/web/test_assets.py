@@ -11,18 +11,21 @@ import mcp_agent_mail.web
 from mcp_agent_mail.web.assets import PREFIX, asset_set
 
 FOLDER = resources.files("mcp_agent_mail.web") / "assets"
-SCRIPTS = sorted(name for name in asset_set().assets if name.endswith(".js"))
+FILES = {file.name: file.read_bytes() for file in FOLDER.iterdir() if file.is_file()}
+SCRIPTS = sorted(name for name in FILES if name.endswith(".js"))
+LOADED = re.compile(r"(?:url\(|from |import )[\"'](?:\./)?([\w.-]+)[\"']")
+"""What a style or a script of ours names beside it."""
 MOST_SCRIPT_BYTES = 20 * 1024
 
 
 def test_an_asset_is_found_at_its_address_alone() -> None:
     assets = asset_set()
 
-    found = assets.find(assets.url("tokens.css"))
+    found = assets.find(assets.url("people.css"))
 
     assert found is not None
     assert found.media_type == "text/css; charset=utf-8"
-    assert found.content == (FOLDER / "tokens.css").read_bytes()
+    assert found.content == FILES["people.css"]
 
 
 def test_what_every_page_begins_with_is_one_sheet() -> None:
@@ -46,7 +49,10 @@ def test_text_is_compressed_beforehand_and_fonts_are_that_already() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["", "{}", "{}/", "{}/none.css", "{}/../assets.py", "{}/LICENCES.md", "0000000000000000/tokens.css", "/tokens.css"],
+    [
+        *("", "{}", "{}/", "{}/none.css", "{}/../assets.py", "{}/LICENCES.md", "{}/tokens.css", "{}/bundle.js"),
+        *("0000000000000000/people.css", "/people.css"),
+    ],
 )
 def test_nothing_is_at_any_other_address(path: str) -> None:
     assets = asset_set()
@@ -59,10 +65,25 @@ def test_an_asset_that_is_not_there_is_a_bug() -> None:
         asset_set().url("none.css")
 
 
-def test_every_file_is_served_or_is_the_table_of_licences() -> None:
-    files = {file.name for file in FOLDER.iterdir() if file.is_file()}
+def test_what_is_served_is_what_pages_load_and_what_that_loads() -> None:
+    assets = asset_set().assets
+    room = Path(mcp_agent_mail.web.__file__).parent / "templates"
+    pages = [page.read_text(encoding="utf-8") for page in room.glob("*.html")]
 
-    assert files - set(asset_set().assets) == {"LICENCES.md"}
+    loaded = {name for page in pages for name in re.findall(r"asset\('([^']+)'\)", page)}
+    new = loaded
+    while new:
+        texts = [assets[name].content.decode() for name in new if name.endswith((".css", ".js"))]
+        new = {name for text in texts for name in LOADED.findall(text)} - loaded
+        loaded |= new
+
+    assert set(assets) == loaded
+
+
+def test_every_file_is_for_pages_or_for_bundles_or_is_the_table_of_licences() -> None:
+    frame = {"tokens.css", "base.css", "pages.css", "acts.css"}
+
+    assert set(FILES) - set(asset_set().assets) == {*frame, "bundle.css", "bundle.js", "LICENCES.md"}
 
 
 def test_what_others_made_is_in_the_table_of_licences() -> None:
@@ -81,12 +102,12 @@ def test_every_icon_is_shown_somewhere() -> None:
 
 
 def test_scripts_are_small_enough_to_be_read() -> None:
-    assert sum(len(asset_set().assets[name].content) for name in SCRIPTS if name != "bundle.js") <= MOST_SCRIPT_BYTES
+    assert sum(len(FILES[name]) for name in SCRIPTS if name != "bundle.js") <= MOST_SCRIPT_BYTES
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_html_becomes_nodes_in_one_place(name: str) -> None:
-    text = asset_set().assets[name].content.decode()
+    text = FILES[name].decode()
 
     makers = re.findall(
         r"innerHTML|outerHTML|insertAdjacentHTML|parseFromString|document\.write|\beval\b|new Function|createPolicy",
@@ -96,17 +117,17 @@ def test_html_becomes_nodes_in_one_place(name: str) -> None:
     assert not makers or name == "swap.js"
 
 
-@pytest.mark.parametrize("name", [name for name in asset_set().assets if name.endswith((".css", ".js", ".svg"))])
+@pytest.mark.parametrize("name", sorted(name for name in FILES if name.endswith((".css", ".js", ".svg"))))
 def test_no_asset_asks_another_host(name: str) -> None:
-    text = asset_set().assets[name].content.decode()
+    text = FILES[name].decode()
 
     assert re.findall(r"(?:url\(|@import|from |src=|import\()\s*[\"']?(?:https?:)?//", text) == []
 
 
 def test_what_a_style_loads_is_beside_it() -> None:
-    for name, asset in asset_set().assets.items():
+    for name, content in FILES.items():
         if name.endswith(".css"):
-            loaded = re.findall(r"url\([\"']?([^\"')]+)", asset.content.decode())
+            loaded = re.findall(r"url\([\"']?([^\"')]+)", content.decode())
             assert [one for one in loaded if one.split("#")[0] not in asset_set().assets] == [], name
 
 

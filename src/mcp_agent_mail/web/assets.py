@@ -1,4 +1,4 @@
-"""Styles, scripts, fonts and icons, as they lie in `assets/`: under one address for each set of contents, for good."""
+"""Styles, scripts, fonts and icons of pages, from `assets/`: under one address for each set of contents, for good."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gzip
 import hashlib
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 
@@ -20,6 +21,8 @@ _TYPES = {
 _WORTH = 0.9
 _FRAME = ("tokens.css", "base.css", "pages.css", "acts.css")
 """What every page begins with, as one file, `frame.css`: until it is there nothing is painted."""
+_UNLINKED = frozenset({*_FRAME, "bundle.css", "bundle.js"})
+"""No page loads these by themselves; bundles take some along."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +36,7 @@ class Asset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssetSet:
-    """All assets by name. `digest` changes with any of them, so that what has it never changes."""
+    """What pages load, by name. `digest` changes with any of them, so that what has it never changes."""
 
     digest: str
     assets: dict[str, Asset]
@@ -51,17 +54,24 @@ class AssetSet:
 @cache
 def asset_set() -> AssetSet:
     """Read and compressed once: a few hundred kilobytes, some milliseconds."""
-    folder = resources.files("mcp_agent_mail.web") / "assets"
-    found = {}
-    for file in folder.iterdir():
+    found = {"frame.css": _asset(b"\n".join(map(asset_file, _FRAME)), _TYPES[".css"])}
+    for file in _folder().iterdir():
         ending = "." + file.name.rpartition(".")[2]
-        if ending in _TYPES:
+        if ending in _TYPES and file.name not in _UNLINKED:
             found[file.name] = _asset(file.read_bytes(), _TYPES[ending])
-    found["frame.css"] = _asset(b"\n".join(found[part].content for part in _FRAME), _TYPES[".css"])
     whole = hashlib.sha256()
     for name in sorted(found):
         whole.update(name.encode() + b"\0" + found[name].content)
     return AssetSet(digest=whole.hexdigest()[:16], assets=found)
+
+
+def asset_file(name: str) -> bytes:
+    """As it lies in `assets/`, also what is not served by itself."""
+    return (_folder() / name).read_bytes()
+
+
+def _folder() -> Traversable:
+    return resources.files("mcp_agent_mail.web") / "assets"
 
 
 def _asset(content: bytes, media_type: str) -> Asset:

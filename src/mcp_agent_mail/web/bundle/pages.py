@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from importlib import resources
 from itertools import pairwise
 from typing import TypeVar
 
@@ -18,7 +17,7 @@ from mcp_agent_mail.features.sharing.results import (
     SharedProject,
 )
 from mcp_agent_mail.features.sharing.service import SharingService
-from mcp_agent_mail.web.assets import asset_set
+from mcp_agent_mail.web.assets import asset_file
 from mcp_agent_mail.web.bundle.index import MESSAGES_OF_A_FILE, SearchIndex, shard_path
 from mcp_agent_mail.web.bundle.text import shown_body
 from mcp_agent_mail.web.render.environment import render
@@ -209,8 +208,6 @@ def _newest_first(first: str, rows: Sequence[_Row]) -> _Parts[_Row]:
 
 def _assets() -> Iterator[BundleFile]:
     """With the licences of what others made."""
-    known = asset_set().assets
     for name in (*_ASSETS, _MONO):
-        yield BundleFile(path=f"assets/{name}", content=known[name].content)
-    licences = resources.files("mcp_agent_mail.web") / "assets" / "LICENCES.md"
-    yield BundleFile(path="assets/licences.txt", content=licences.read_bytes())
+        yield BundleFile(path=f"assets/{name}", content=asset_file(name))
+    yield BundleFile(path="assets/licences.txt", content=asset_file("LICENCES.md"))
