@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from pygments.lexer import Lexer
+from pygments.lexers import get_lexer_by_name
 from pygments.token import Keyword, _TokenType
 
 from mcp_agent_mail.web.assets import asset_set
@@ -32,19 +33,48 @@ def test_code_has_colours_by_our_classes_alone_and_says_what_it_said() -> None:
 @pytest.mark.parametrize(
     ("language", "text", "shown"),
     [
-        ("python", "if x not in y", "if|not|in"),
-        ("c", "#include <a.h>\n", "#include|&lt;a.h&gt;|\n"),
-        ("c", "/* a */ 12", "/* a */|12"),
-        ("html", '<p id="a">x</p>', "p|id|&#34;a&#34;|p"),
-        ("php", 'return "x";', "return|&#34;x&#34;"),
-        ("php", '<?php return "x";', "&lt;?php|return|&#34;x&#34;"),
-        ("diff", "-a\n+b\n", "-a|+b"),
+        ("python", "if x not in y", "keyword if|keyword not|keyword in"),
+        ("python", '@a\ndef f(b):\n    """c"""\n', 'name @a|keyword def|name f|string """c"""'),
+        (
+            "python",
+            'class C: return 1.5 + "x"  # y',
+            'keyword class|name C|keyword return|number 1.5|string "x"|comment # y',
+        ),
+        ("javascript", "let a = `x` + 12; // y", "keyword let|string `x`|number 12|comment // y"),
+        ("go", 'func f() { return "x" } /* y */', 'keyword func|keyword return|string "x"|comment /* y */'),
+        ("rust", "fn f() { 0x1f }", "keyword fn|name f|number 0x1f"),
+        ("sql", "SELECT 1 FROM a WHERE b = 'x'", "keyword SELECT|number 1|keyword FROM|keyword WHERE|string 'x'"),
+        ("bash", 'if true; then echo "x"; fi', 'keyword if|keyword then|string "x"|keyword fi'),
+        ("json", '{"a": "x", "b": 12, "c": null}', 'name "a"|string "x"|name "b"|number 12|name "c"|keyword null'),
+        ("yaml", 'a: "x" # y', 'name a|string "x"|comment # y'),
+        ("c", "#include <a.h>\n", "keyword #include|string <a.h>|keyword \n"),
+        ("c", "/* a */ 12", "comment /* a */|number 12"),
+        ("html", '<p id="a">x</p><!-- y -->', 'name p|name id|string "a"|name p|comment <!-- y -->'),
+        ("php", 'return "x";', 'keyword return|string "x"'),
+        ("php", '<?php return "x";', 'keyword <?php|keyword return|string "x"'),
+        ("diff", "-a\n+b\n", "deleted -a|inserted +b"),
     ],
 )
-def test_what_has_a_colour_is_one_element_for_each_run_and_all_else_none(language: str, text: str, shown: str) -> None:
-    coloured = re.findall(r'<span class="(?:t-[a-z]+)">([^<]*)</span>', str(highlighted(text, language)))
+def test_what_has_a_colour_is_one_element_of_its_class_for_each_run_and_all_else_none(
+    language: str, text: str, shown: str
+) -> None:
+    coloured = re.findall(r'<span class="t-([a-z]+)">([^<]*)</span>', str(highlighted(text, language)))
 
-    assert "|".join(coloured) == shown
+    assert "|".join(f"{kind} {html.unescape(run)}" for kind, run in coloured) == shown
+
+
+def test_a_mark_to_begin_with_is_a_matter_of_php_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def lexer(language: str, **options: bool) -> Lexer:
+        asked.append((language, options))
+        return get_lexer_by_name(language, **options)
+
+    monkeypatch.setattr(code, "get_lexer_by_name", lexer)
+    for language, text in (("PHP", "return 1;"), ("php", "<?php return 1;"), ("python", "return 1")):
+        highlighted(text, language)
+
+    assert asked == [("php", {"startinline": True}), ("php", {"startinline": False}), ("python", {})]
 
 
 def test_what_a_macro_says_is_no_comment() -> None:

@@ -10,6 +10,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from markupsafe import Markup, escape
+from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Token, _TokenType
 
@@ -52,14 +53,19 @@ def highlighted(text: str, language: str, *, within_s: float = WITHIN_S) -> Mark
     is_fit = language.lower() in LANGUAGES and len(text) <= HIGHLIGHTED_CHARACTERS and not _LONG_RUN.search(text)
     if not is_fit or within_s <= 0:
         return escape(text)
-    # Of PHP mostly a part is quoted, without the mark that it begins with in a file.
-    lexer = get_lexer_by_name(language.lower(), startinline="<?" not in text)
+    lexer = _lexer(language.lower(), text)
     found = _within(lexer.get_tokens_unprocessed(text), time.thread_time() + min(within_s, WITHIN_S))
     if found is None or "".join(value for _, value in found) != text:
         return escape(text)
     runs = groupby(found, key=itemgetter(0))
     coloured = (_coloured(name, "".join(value for _, value in run)) for name, run in runs)
     return Markup("".join(coloured))  # noqa: S704  # each is escaped
+
+
+def _lexer(language: str, text: str) -> Lexer:
+    # Of PHP mostly a part is quoted, without the mark that it begins with in a file.
+    options = {"startinline": "<?" not in text} if language == "php" else {}
+    return get_lexer_by_name(language, **options)
 
 
 def _within(tokens: Iterable[tuple[int, _TokenType, str]], deadline: float) -> list[tuple[str, str]] | None:
