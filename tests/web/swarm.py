@@ -80,3 +80,8 @@ async def open_swarm(directory: Path) -> AsyncIterator[Swarm]:
                 task_description=task,
             )
         yield Swarm(app=app, shop=slugs[0], bills=slugs[1])
+
+
+def fields_of(swarm: Swarm, answer: str) -> dict[str, str]:
+    """What the page of contacts sends to answer GreenHill, which asks to write to CopperOak."""
+    return {"to_agent": "CopperOak", "from_agent": "GreenHill", "from_project": swarm.shop, "answer": answer}

@@ -1,18 +1,13 @@
 from __future__ import annotations
 
-import asyncio
 import re
 from pathlib import Path
 
 import pytest
 
 from mcp_agent_mail.web.pages import contacts
-from tests.web.swarm import BILLS, HOSTILE, SHOP, Swarm, open_swarm
+from tests.web.swarm import BILLS, HOSTILE, SHOP, Swarm, fields_of, open_swarm
 from tests.web.visitors import ORIGIN, csrf_in
-
-
-def fields_of(swarm: Swarm, answer: str) -> dict[str, str]:
-    return {"to_agent": "CopperOak", "from_agent": "GreenHill", "from_project": swarm.shop, "answer": answer}
 
 
 async def test_who_asks_is_shown_with_the_mail_that_waits(tmp_path: Path) -> None:
@@ -271,77 +266,10 @@ async def test_a_request_is_answered_from_what_needs_a_person(tmp_path: Path, an
         assert ("Which currency?" in await swarm.inbox_of("CopperOak")) == (answer == "approve")
 
 
-@pytest.mark.parametrize(
-    ("first", "late", "told"), [("deny", "approve", "is denied"), ("approve", "deny", "is approved")]
-)
-async def test_a_late_answer_overturns_no_other_and_is_told_what_is_so(
-    tmp_path: Path, first: str, late: str, told: str
-) -> None:
-    async with open_swarm(tmp_path) as swarm:
-        await swarm.ask()
-        person = await swarm.sign_in()
-        path = f"/mail/{swarm.bills}/contacts"
-        fields = fields_of(swarm, late) | {"seen": _seen_on(await person.page(path))}
-        await person.press(path, path, fields_of(swarm, first) | {"seen": fields["seen"]})
-        before = await swarm.app.store.read(lambda view: next(iter(view.contacts.each())))
-
-        pressed = await person.press(path, path, fields)
-        again = await person.press(path, path, fields | {"seen": _seen_on(await person.page(path))})
-
-        assert (pressed.status_code, fields["seen"]) == (409, "pending")
-        assert f"to CopperOak {told} by now" in pressed.text
-        assert again.status_code == 303
-        after = await swarm.app.store.read(lambda view: next(iter(view.contacts.each())))
-        assert after.status is not before.status
-
-
-async def test_of_two_answers_at_once_one_counts(tmp_path: Path) -> None:
-    async with open_swarm(tmp_path) as swarm:
-        await swarm.ask()
-        person = await swarm.sign_in()
-        path = f"/mail/{swarm.bills}/contacts"
-        shown = await person.page(path)
-        fields = {"seen": _seen_on(shown), "csrf": csrf_in(shown, path)}
-
-        pressed = await asyncio.gather(
-            *(
-                person.client.post(path, data=fields_of(swarm, answer) | fields, headers={"origin": ORIGIN})
-                for answer in ("approve", "deny")
-            )
-        )
-
-        assert sorted(one.status_code for one in pressed) == [303, 409]
-
-
-async def test_a_request_that_is_made_again_meanwhile_is_answered(tmp_path: Path) -> None:
-    async with open_swarm(tmp_path) as swarm:
-        await swarm.ask()
-        person = await swarm.sign_in()
-        path = f"/mail/{swarm.bills}/contacts"
-        seen = _seen_on(await person.page(path))
-        await swarm.app.call(
-            "request_contact",
-            project_key=SHOP,
-            from_agent="GreenHill",
-            to_agent="CopperOak",
-            to_project=BILLS,
-            reason="once more",
-        )
-
-        pressed = await person.press(path, path, fields_of(swarm, "approve") | {"seen": seen})
-
-        assert pressed.status_code == 303
-
-
 def _asks(swarm: Swarm) -> str:
     """As both pages say it."""
     source = f'<strong title="GreenHill@{swarm.shop}">GreenHill · shop</strong>'
     return f"{source} asks to write to <strong>CopperOak</strong></a>"
-
-
-def _seen_on(page: str) -> str:
-    """What the first form of the page was shown of."""
-    return page.partition('name="seen" value="')[2].partition('"')[0]
 
 
 async def test_an_answer_after_the_mail_was_withdrawn_says_that_none_was_delivered(tmp_path: Path) -> None:

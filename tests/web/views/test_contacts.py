@@ -2,10 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import AgentId, ContactId, ProjectId
 from mcp_agent_mail.domain.contacts import Contact, LinkStatus, Party
-from mcp_agent_mail.web.views.contacts import AnswerNotice, ContactView, answer_notice, contact_graph, link_kinds
+from mcp_agent_mail.web.views.contacts import (
+    AnswerNotice,
+    ContactView,
+    answer_notice,
+    contact_graph,
+    is_answered_so,
+    link_kinds,
+)
 
 
 def link(source: str, target: str, relation: str, standing: str, *, project: str = "app") -> ContactView:
@@ -28,8 +35,8 @@ def link(source: str, target: str, relation: str, standing: str, *, project: str
     )
 
 
-def stored(status: LinkStatus) -> Contact:
-    """GreenHill of the shop may, or may not, write to CopperOak of the bills."""
+def stored(status: LinkStatus, *, until_s: int | None = None) -> Contact:
+    """GreenHill of the shop may, or may not, write to CopperOak of the bills, since the beginning of time."""
     ends = [
         Party(
             agent_id=AgentId(number),
@@ -48,7 +55,7 @@ def stored(status: LinkStatus) -> Contact:
         reason="",
         created_ts=Micros(0),
         updated_ts=Micros(0),
-        expires_ts=None,
+        expires_ts=None if until_s is None else Micros(until_s * SECOND),
     )
 
 
@@ -111,3 +118,23 @@ def test_both_are_named_and_where_it_can_be_taken_back(did: str, status: LinkSta
 @pytest.mark.parametrize(("did", "status"), [("approved", LinkStatus.BLOCKED), ("denied", LinkStatus.PENDING)])
 def test_of_a_link_that_is_not_what_was_answered_nobody_is_named(did: str, status: LinkStatus) -> None:
     assert answer_notice(did, "", stored(status)) == AnswerNotice(told=f"{did.capitalize()}.")
+
+
+@pytest.mark.parametrize(
+    ("contact", "lasts_s", "is_so"),
+    [
+        (stored(LinkStatus.APPROVED, until_s=90), 90, True),
+        (stored(LinkStatus.APPROVED, until_s=89), 90, False),
+        (stored(LinkStatus.APPROVED, until_s=50), 50, False),
+        (stored(LinkStatus.APPROVED, until_s=90), None, False),
+        (stored(LinkStatus.PENDING, until_s=90), 90, False),
+        (stored(LinkStatus.BLOCKED), None, True),
+        (stored(LinkStatus.BLOCKED, until_s=50), None, False),
+        (stored(LinkStatus.BLOCKED), 90, False),
+        (None, None, False),
+    ],
+)
+def test_an_answer_was_given_where_it_still_stands_for_as_long(
+    contact: Contact | None, lasts_s: int | None, is_so: bool
+) -> None:
+    assert is_answered_so(contact, lasts_s, Micros(60 * SECOND)) is is_so

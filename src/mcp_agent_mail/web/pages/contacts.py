@@ -15,6 +15,7 @@ from mcp_agent_mail.web.views.contacts import (
     answer_notice,
     contact_graph,
     contact_view,
+    is_answered_so,
     link_kinds,
     seen_of,
     told_link,
@@ -67,7 +68,7 @@ async def did(page: PageContext) -> AnswerNotice | None:
 
 async def answer(page: PageContext) -> PageAnswer:
     """In the place of the agent that is asked, as `respond_contact`: its held mail is delivered, or returned. The page
-    that the answer was given on says what it did.
+    that the answer was given on says what it did. An answer that was given already changes nothing and leads there too.
     """
     project = await page.services.pages.oversight.project(page.keys["project"])
     request = page.request
@@ -76,29 +77,40 @@ async def answer(page: PageContext) -> PageAnswer:
         raise UnknownAnswer(f"{word!r:.50} is no answer.", hint=f"Send one of {', '.join(LASTS)}.")
     lasts_s = LASTS[word]
     source_project = await page.services.pages.oversight.project(request.field("from_project") or project.slug)
+    moved = None
     async with page.services.pages.people.answering:
-        _require_as_seen(page, await _asked_link(page, project, source_project))
-        answered = await page.host.run_tool(
-            "respond_contact",
-            {
-                "project_key": project.human_key,
-                "to_agent": request.field("to_agent"),
-                "from_agent": request.field("from_agent"),
-                "from_project": request.field("from_project") or project.slug,
-                "accept": lasts_s is not None,
-                **({} if lasts_s is None else {"ttl_seconds": lasts_s}),
-            },
-        )
         link = await _asked_link(page, project, source_project)
-    assert isinstance(answered, dict)
-    moved = answered["returned" if lasts_s is None else "delivered"]
-    assert isinstance(moved, list)
+        if _is_as_seen(page, link):
+            moved = await _give(page, project, lasts_s)
+            link = await _asked_link(page, project, source_project)
+        elif not is_answered_so(link, lasts_s, page.now):
+            raise _answered_otherwise(page, link)
     done = {
         "did": "denied" if lasts_s is None else "approved",
-        "mail": len(moved),
+        "mail": moved,
         "link": None if link is None else link.id,
     }
     return redirect(with_more(own_path(request.field("back"), default=project_url(project.slug, "contacts")), done))
+
+
+async def _give(page: PageContext, project: Project, lasts_s: int | None) -> int:
+    """How much mail it moved."""
+    request = page.request
+    answered = await page.host.run_tool(
+        "respond_contact",
+        {
+            "project_key": project.human_key,
+            "to_agent": request.field("to_agent"),
+            "from_agent": request.field("from_agent"),
+            "from_project": request.field("from_project") or project.slug,
+            "accept": lasts_s is not None,
+            **({} if lasts_s is None else {"ttl_seconds": lasts_s}),
+        },
+    )
+    assert isinstance(answered, dict)
+    moved = answered["returned" if lasts_s is None else "delivered"]
+    assert isinstance(moved, list)
+    return len(moved)
 
 
 async def _asked_link(page: PageContext, project: Project, source_project: Project) -> Contact | None:
@@ -109,15 +121,16 @@ async def _asked_link(page: PageContext, project: Project, source_project: Proje
     )
 
 
-def _require_as_seen(page: PageContext, link: Contact | None) -> None:
-    """Raise AnsweredAlready unless the form answers what is so. One that says nothing of what it saw is believed."""
-    request = page.request
-    seen, source, target = request.field("seen"), request.field("from_agent"), request.field("to_agent")
-    if not seen:
-        return
-    if seen_of(link) != seen:
-        raise AnsweredAlready(
-            f"This was answered or changed after your page was shown: mail from {source:.100} to {target:.100} "
-            f"{told_link(link, page.now)} by now. Your answer changed nothing.",
-            hint="Open the page again: what it shows then can be answered otherwise.",
-        )
+def _is_as_seen(page: PageContext, link: Contact | None) -> bool:
+    """Whether the form answers what is so. One that says nothing of what it saw is believed."""
+    seen = page.request.field("seen")
+    return not seen or seen_of(link) == seen
+
+
+def _answered_otherwise(page: PageContext, link: Contact | None) -> AnsweredAlready:
+    source, target = page.request.field("from_agent"), page.request.field("to_agent")
+    return AnsweredAlready(
+        f"This was answered or changed after your page was shown: mail from {source:.100} to {target:.100} "
+        f"{told_link(link, page.now)} by now. Your answer changed nothing.",
+        hint="Open the page again: what it shows then can be answered otherwise.",
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import ProjectId, read_number
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.addresses import shown_name
@@ -129,6 +129,18 @@ def seen_of(contact: Contact | None) -> str:
     if contact.status is LinkStatus.PENDING:
         return str(contact.status)
     return f"{contact.status}-{contact.updated_ts}"
+
+
+def is_answered_so(contact: Contact | None, lasts_s: int | None, now: Micros) -> bool:
+    """Whether it stands as an answer would make it: approved for so many seconds from when that was said, or denied
+    (None).
+    """
+    if contact is None:
+        return False
+    if lasts_s is None:
+        return contact.relation(now) is Relation.BLOCKED
+    ends = contact.updated_ts + lasts_s * SECOND
+    return contact.relation(now) is Relation.APPROVED and contact.expires_ts == ends
 
 
 def told_link(contact: Contact | None, now: Micros) -> str:
