@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import gc
 import os
 import shutil
 import subprocess
@@ -27,14 +26,11 @@ def parse(path: Path) -> ast.Module:
 
 @cache
 def _kept(text: str) -> ast.Module:
-    """Made without the garbage collector, which would look through all trees again and again while they become more."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        return ast.parse(text)
-    finally:
-        if collects:
-            gc.enable()
+    return ast.parse(text)
+
+
+def forget_trees() -> None:
+    _kept.cache_clear()
 
 
 def statements(node: ast.AST) -> Iterator[ast.stmt]:
