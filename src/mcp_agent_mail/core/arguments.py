@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, get_type_hints
 
-from mcp_agent_mail.core.errors import InvalidInput, in_sentences, listed
+from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, in_sentences, listed
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.likeness import COMPARED
 from mcp_agent_mail.core.mistakes.synonyms import alike, meanings, ways_for
-from mcp_agent_mail.core.params import IdentityPart, ParamType
+from mcp_agent_mail.core.params import IdentityPart, NamedThing, ParamType
 
 TOKEN_ARGUMENTS = ("registration_token", "sender_token")
 """Accepted by every tool, listed only where a tool says so (`token_argument`)."""
@@ -61,6 +61,12 @@ class Param:
         """Which part of who is calling it is, if it is one."""
         part: IdentityPart | None = getattr(self.rule, "stands_for", None)
         return part
+
+    @property
+    def names(self) -> NamedThing | None:
+        """What is looked up by it, if anything is."""
+        named: NamedThing | None = getattr(self.rule, "names", None)
+        return named
 
     @property
     def writes(self) -> bool:
@@ -142,6 +148,45 @@ def _own(given: Mapping[str, Any], filled: Collection[str]) -> dict[str, Any]:
 
 def _offered(names: Iterable[str], hidden: Collection[str]) -> list[str]:
     return [name for name in dict.fromkeys(names) if name not in hidden]
+
+
+_OF_PROJECTS = ("project_key", "human_key")
+_OF_RULES = (*_OF_PROJECTS, "agent_name", "name")
+
+
+def in_own_words(error: AgentMailError, params: Mapping[str, Param], given: Mapping[str, Any]) -> None:
+    """Let `data.parameter` of what a rule refused be one of `params`. Rules know none: they call the caller
+    `agent_name`, a new name `name` and any project `project_key`.
+    """
+    said = error.data.get("parameter")
+    if said is None:
+        return
+    thing: NamedThing = "project" if said in _OF_PROJECTS else "agent"
+    holding = [name for name, param in params.items() if _holds(param, given.get(name), error.refused, thing)]
+    if said in (holding or params):
+        return
+    if said in _OF_RULES:
+        part: IdentityPart = "project" if thing == "project" else "caller"
+        standing = [name for name, param in params.items() if param.stands_for == part]
+        holding += [*(name for name in standing if given.get(name) is not None), *standing]
+    else:
+        # The rule's own word is of another agent than the one that calls.
+        holding.sort(key=lambda name: params[name].stands_for is not None)
+    if holding:
+        error.data["parameter"] = holding[0]
+
+
+def _holds(param: Param, value: object, refused: str | None, thing: NamedThing) -> bool:
+    """Whether `refused` was given by this argument: by itself, or in the address of an agent."""
+    if refused is None or not isinstance(value, str) or param.names is None:
+        return False
+    name, _, project = value.partition("@")
+    told = {"agent": (value, name), "project": (value,)} if param.names == thing else {"project": (project,)}
+    return _key(refused) in map(_key, told.get(thing, ()))
+
+
+def _key(text: str) -> str:
+    return text.strip().casefold()
 
 
 class WrongArguments(InvalidInput):

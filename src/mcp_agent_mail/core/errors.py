@@ -17,17 +17,21 @@ class AgentMailError(Exception):
 
     `message` states the fact, `hint` the next step, `data` what a program needs (nearest names,
     accepted values, `retry_after_s`, `suggested_tool_calls`). `recoverable` says whether another
-    call, changed as the hint says, can succeed.
+    call, changed as the hint says, can succeed. `refused` is the name or the key that is, where a rule does not know by
+    which argument it came: `core.tools` finds that.
     """
 
     code: ClassVar[str] = "INTERNAL"
     recoverable: ClassVar[bool] = True
 
-    def __init__(self, message: str, *, hint: str = "", data: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, message: str, *, hint: str = "", data: Mapping[str, Any] | None = None, refused: str | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
         self.data: dict[str, Any] = dict(data or {})
+        self.refused = refused
 
     @property
     def text(self) -> str:

@@ -24,6 +24,9 @@ IdentityPart = Literal["project", "caller"]
 
 IDENTITY_PARTS: tuple[IdentityPart, ...] = get_args(IdentityPart)
 
+NamedThing = Literal["agent", "project"]
+"""What a text may name."""
+
 MAX_ID = 2**63 - 1
 _LONGEST_NUMBER = 400
 """Characters of a number or a time written as text."""
@@ -85,13 +88,15 @@ class Text:
     """Text of at most `max_length` characters. Blank is refused unless `may_be_blank`.
 
     NUL is refused unless `raw` (bodies are kept byte for byte): it cannot stand in names, paths or queries.
-    `stands_for` says which part of who is calling the parameter is, so that a connection may have said it already.
+    `stands_for` says which part of who is calling the parameter is, so that a connection may have said it already;
+    `names` what is looked up by it.
     """
 
     max_length: int = 4_000
     may_be_blank: bool = False
     raw: bool = False
     stands_for: IdentityPart | None = None
+    names: NamedThing | None = None
 
     def schema(self) -> dict[str, Any]:
         return {"type": "string"}
@@ -362,7 +367,21 @@ class Matching:
         text = _as_text(name, value)
         if len(text) > self.max_length:
             raise _too_long(name, text, self.max_length)
-        return self.parse(text)
+        try:
+            return self.parse(text)
+        except InvalidInput as refused:
+            raise _called(name, refused) from refused
+
+
+def _called(name: str, refused: InvalidInput) -> InvalidInput:
+    """The refusal of a rule, which has a word of its own for what it is about, with the parameter's name for it."""
+    said = refused.data.get("parameter", name)
+    if said == name:
+        return refused
+    message, data = refused.message, {**refused.data, "parameter": name}
+    if message.startswith(f"{said} "):
+        message = name + message.removeprefix(said)
+    return refused.reworded(hint=refused.hint.replace(f" {said} ", f" {name} "), data=data, message=message)
 
 
 # --- What several tools are given -----------------------------------------------------------------
@@ -370,19 +389,22 @@ class Matching:
 MAX_KEY_LENGTH = 1_100
 """A little more than a path may have: outer blanks, and the one message about length."""
 
-PROJECT_KEY = Text(max_length=MAX_KEY_LENGTH, stands_for="project")
+PROJECT_KEY = Text(max_length=MAX_KEY_LENGTH, stands_for="project", names="project")
 """The project that a call is about."""
 
-DIRECTORY = Text(max_length=MAX_KEY_LENGTH)
+DIRECTORY = Text(max_length=MAX_KEY_LENGTH, names="project")
 """A directory that is to be a project, whatever the caller's own is."""
 
-AGENT_NAME = Text(max_length=1_000)
+OTHER_PROJECT = Text(max_length=MAX_KEY_LENGTH, names="project")
+"""The project of another agent than the one that calls."""
+
+AGENT_NAME = Text(max_length=1_000, names="agent")
 """The rule of names itself is `domain.identity.names`, which says what is wrong with one."""
 
-AGENT_ADDRESS = Text(max_length=1_100)
+AGENT_ADDRESS = Text(max_length=1_100, names="agent")
 """Where `Name@project` may stand: a path and a name fit."""
 
-CALLER_NAME = Text(max_length=1_100, stands_for="caller")
+CALLER_NAME = Text(max_length=1_100, stands_for="caller", names="agent")
 """The agent as which a call is made: never one that it is about, or that it looks for."""
 
 PROGRAM = Text(max_length=128)

@@ -14,8 +14,17 @@ from contextvars import ContextVar
 from dataclasses import field, replace
 from typing import Any, Literal
 
-from mcp_agent_mail.core.arguments import ANY_WAY, FORMAT_ARGUMENT, TOKEN_ARGUMENTS, CallWay, Param, bind, params_of
-from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, listed
+from mcp_agent_mail.core.arguments import (
+    ANY_WAY,
+    FORMAT_ARGUMENT,
+    TOKEN_ARGUMENTS,
+    CallWay,
+    Param,
+    bind,
+    in_own_words,
+    params_of,
+)
+from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, NotFound, PermissionDenied, listed
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.likeness import COMPARED, one_hint_budget
@@ -56,6 +65,8 @@ class Credentials:
     bearer_token: str | None = None
     agent_token: str | None = None
     token_argument: str | None = None
+    token_argument_name: str | None = None
+    """By which name it was given."""
     window_id: str | None = None
     said_project: str | None = None
     said_agent: str | None = None
@@ -309,7 +320,11 @@ class ToolTable:
             call = bind(
                 spec.params, given, what=way.what or name, taken_out=taken_out, hidden=way.hidden, filled=way.filled
             )
-            return await call_as(replace(credentials, in_arguments=True), spec.handler, call)
+            try:
+                return await call_as(replace(credentials, in_arguments=True), spec.handler, call)
+            except AgentMailError as error:
+                in_own_words(error, spec.params, given)
+                raise
 
 
 async def call_as(credentials: Credentials, handler: Handler, arguments: Mapping[str, Json]) -> Json:
@@ -326,7 +341,7 @@ def take_token(credentials: Credentials, arguments: Mapping[str, Json]) -> tuple
 
     Whoever asks whose a call is asks this first. Of what it gave itself it changes nothing.
     """
-    given, tokens = dict(arguments), set()
+    given, tokens = dict(arguments), dict[str, str]()
     for name in TOKEN_ARGUMENTS:
         token = given.pop(name, None)
         if token is not None and not isinstance(token, str):
@@ -334,7 +349,9 @@ def take_token(credentials: Credentials, arguments: Mapping[str, Json]) -> tuple
                 f"{name} must be text.", hint="Send the token as it was given.", data={"parameter": name}
             )
         if token is not None and token.strip():
-            tokens.add(token.strip())
+            tokens.setdefault(token.strip(), name)
     if len(tokens) > 1:
         raise PermissionDenied(f"{listed(TOKEN_ARGUMENTS)}: both are given, and differ.", hint="Send one of them.")
-    return (replace(credentials, token_argument=tokens.pop()) if tokens else credentials), given
+    for token, name in tokens.items():
+        credentials = replace(credentials, token_argument=token, token_argument_name=name)
+    return credentials, given

@@ -128,6 +128,7 @@ def require_fit(name: str, *, program: str = "", model: str = "") -> str:
             f"The name {cleaned!r:.100} {flaw}.",
             hint="Choose a name of your own, like BlueLake or api-reviewer, or leave it out to be given one.",
             data={"parameter": "name", "name": cleaned[:100], "pattern": _NAME.pattern},
+            refused=cleaned,
         )
     return cleaned
 
@@ -177,6 +178,7 @@ def _require_adjective_noun(name: str) -> str:
             "AGENT_NAME_ENFORCEMENT_MODE=strict asks.",
             hint="Leave the name out to be given one, or use one like BlueLake.",
             data={"parameter": "name", "name": name[:100], "enforcement": NameEnforcement.STRICT.value},
+            refused=name,
         )
     return name
 

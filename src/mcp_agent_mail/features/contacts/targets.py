@@ -94,7 +94,10 @@ def require_target(
         raise _unknown(tx, project, name)
     if agent.id == source.agent.id:
         raise ContactWithSelf(
-            f"{agent.name} may always write to itself.", hint="Name another agent.", data={"parameter": "to_agent"}
+            f"{agent.name} may always write to itself.",
+            hint="Name another agent.",
+            data={"parameter": "to_agent"},
+            refused=wanted.to_agent,
         )
     return Actor(agent=agent, project=project), False
 
@@ -162,6 +165,7 @@ def _require_far(tx: Tx, project: Project, name: str) -> None:
             f"{project.human_key} has no agent {name!r:.100}.",
             hint=f"{did_you_mean(known.told(near))}register_if_missing=true registers it all the same.",
             data={"parameter": "to_agent", "unknown": [name[:100]], "nearest": near, "project": project.human_key},
+            refused=name,
         )
 
 

@@ -10,6 +10,7 @@ from mcp_agent_mail.core.params import (
     CALLER_NAME,
     LIMIT,
     MODEL,
+    OTHER_PROJECT,
     PROGRAM,
     PROJECT_KEY,
     TASK,
@@ -40,7 +41,7 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Awaitab
         project_key: Annotated[str, PROJECT_KEY],
         from_agent: Annotated[str, CALLER_NAME],
         to_agent: Annotated[str, AGENT_ADDRESS],
-        to_project: Annotated[str | None, AGENT_ADDRESS] = None,
+        to_project: Annotated[str | None, OTHER_PROJECT] = None,
         reason: Annotated[str, REASON] = "",
         ttl_seconds: Annotated[int, TTL] = 604_800,
         register_if_missing: Annotated[bool | None, REGISTER] = None,
@@ -69,7 +70,7 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Awaitab
         from_agent: Annotated[str, AGENT_ADDRESS],
         accept: Annotated[bool, Flag()],
         ttl_seconds: Annotated[int, TTL] = 2_592_000,
-        from_project: Annotated[str | None, AGENT_ADDRESS] = None,
+        from_project: Annotated[str | None, OTHER_PROJECT] = None,
     ) -> Json:
         """As to_agent, let from_agent write to you (delivers its held mail) or decline it (returns the mail)."""
         caller = await current_caller()

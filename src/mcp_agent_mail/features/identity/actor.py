@@ -52,6 +52,7 @@ def require_not_left(view: View, agent: Agent, name: str) -> None:
             f"{name.strip()!r:.100} is a former name of {agent.name}.",
             hint=f"Act as {agent.name} if you are it, else register_agent adds one.",
             data={"parameter": "agent_name", "nearest": [agent.name]},
+            refused=name,
         )
 
 

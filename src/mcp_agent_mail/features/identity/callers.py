@@ -184,7 +184,7 @@ def _unknown(tokens: Collection[str], credentials: Credentials) -> UnknownToken:
     places = {
         "Authorization": credentials.bearer_token,
         "X-Agent-Token": credentials.agent_token,
-        TOKEN_ARGUMENT: credentials.token_argument,
+        credentials.token_argument_name or TOKEN_ARGUMENT: credentials.token_argument,
     }
     is_issued = any(token.startswith(ISSUED_TOKEN_PREFIX) for token in tokens)
     return UnknownToken(

@@ -119,9 +119,7 @@ class ConnectionIdentity:
                 error.data["agents"] = active
         said = error.data.get("parameter")
         for parameter, value in completed.filled.items():
-            # Rules about the caller call it agent_name, whatever the tool calls it.
-            is_meant = said == parameter or (said == "agent_name" and spec.params[parameter].stands_for == "caller")
-            if is_meant and value in error.message:
+            if said == parameter and value in error.message:
                 error.hint = f"{error.hint} {parameter} was left out: this connection says it.".strip()
 
     async def _active_names(self, project_key: str | None) -> list[str]:

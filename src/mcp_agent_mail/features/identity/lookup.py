@@ -101,6 +101,7 @@ def require_agent(view: View, project: Project, name: str) -> Agent:
                 **({"present": present} if present else {}),
                 **({"projects": homes} if homes else {}),
             },
+            refused=name,
         )
     return agent
 

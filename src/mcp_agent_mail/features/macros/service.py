@@ -232,7 +232,7 @@ class MacroService:
     async def handshake(self, caller: Caller, request: HandshakeRequest) -> Handshake:
         """Ask for contact, approve where nobody has to be asked, and send the welcome: all of it or nothing."""
         if request.welcome.is_wanted:
-            await self._parts.messaging.before_sending(request.welcome.body_md or "")
+            await self._parts.messaging.before_sending(request.welcome.body_md or "", called="welcome_body")
         shaken = await self._store.write(lambda tx: self._shake(tx, caller, request))
         self._acted(caller, shaken.asked.source.agent)
         return shaken

@@ -78,6 +78,7 @@ def _namesakes(view: View, product: Product, projects: Sequence[Project], name: 
                 "present": present,
                 "projects": [project.human_key for project in projects],
             },
+            refused=name,
         )
     return found
 

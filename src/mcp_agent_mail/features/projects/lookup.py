@@ -248,7 +248,9 @@ def _nearest(key: str, known: Sequence[Project]) -> list[str]:
 def _unknown(view: View, key: str) -> UnknownProject:
     """With the projects that share the plain slug, else those most like the key."""
     if is_path(key) and _is_told_briefly.get() and key not in _tied.get():
-        return UnknownProject(f"Unknown project: {key:.300}.", data={"parameter": "project_key", "path": key})
+        return UnknownProject(
+            f"Unknown project: {key:.300}.", data={"parameter": "project_key", "path": key}, refused=key
+        )
     sharing = view.projects.find_by_plain_slug(key.lower(), limit=3)
     if sharing:
         keys = [project.human_key for project in sharing]
@@ -256,6 +258,7 @@ def _unknown(view: View, key: str) -> UnknownProject:
             f"{key!r:.200} names several projects.",
             hint=f"Use the path: {', '.join(keys)}.",
             data={"parameter": "project_key", "nearest": keys},
+            refused=key,
         )
     known = view.projects.newest(_LOOKED_AT)
     close = _nearest(key, known)
@@ -270,6 +273,7 @@ def _unknown(view: View, key: str) -> UnknownProject:
             **({"path": key} if is_path(key) else {}),
             **({"present": present} if present else {}),
         },
+        refused=key,
     )
 
 
