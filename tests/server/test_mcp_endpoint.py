@@ -8,9 +8,11 @@ import json
 from typing import Any
 
 import httpx
+import pytest
+from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
 
 from tests.server.hosted import hosted, toy_app
-from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS, handshake_call, modern_call, post
+from tests.server.test_mcp import ERAS, HANDSHAKE, JSON_HEADERS, handshake_call, modern_call, post
 
 
 async def _open_session(url: str) -> str:
@@ -54,6 +56,48 @@ async def test_a_name_header_that_differs_from_the_body_is_refused() -> None:
         )
 
     assert (response.status_code, response.json()["error"]["code"]) == (400, -32020)
+
+
+@ERAS
+@pytest.mark.parametrize(
+    ("method", "params", "told"),
+    [
+        ("tools/call", {"arguments": {}}, ["tools/call needs params.name", "tools/list"]),
+        ("tools/call", {"name": "count", "arguments": []}, ["params.arguments: input should be", "tools/list"]),
+        ("resources/read", {}, ["resources/read needs params.uri", "resources/list"]),
+        ("prompts/get", {}, ["prompts/get needs params.name", "prompts/list"]),
+    ],
+)
+async def test_params_that_mcp_does_not_take_are_told_by_what_is_wrong_with_them(
+    era: Any, method: str, params: dict[str, Any], told: list[str]
+) -> None:
+    body, headers = era(method, params)
+
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS, timeout=60) as client:
+        response = await client.post(f"{url}/mcp", json=body, headers=headers)
+
+    error = response.json()["error"]
+    assert error["code"] == -32602
+    assert [part for part in told if part not in error["message"]] == []
+    assert error["data"]["error"]["type"] == "INVALID_INPUT"
+
+
+@ERAS
+@pytest.mark.parametrize("method", ["tools/call", "initialize"])
+async def test_a_version_that_is_not_served_is_told_with_those_that_are(era: Any, method: str) -> None:
+    body, headers = era(method, {"name": "count", "arguments": {}})
+    headers["MCP-Protocol-Version"] = "1999-01-01"
+    if "_meta" in body["params"]:
+        body["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = "1999-01-01"
+
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS, timeout=60) as client:
+        response = await client.post(f"{url}/mcp", json=body, headers=headers)
+        answer = response.json()
+
+    assert (response.status_code, answer["id"], answer["error"]["code"]) == (400, 1, -32022)
+    assert answer["error"]["message"].startswith("MCP 1999-01-01 is not served. Served are 2024-11-05, ")
+    assert f"Send MCP-Protocol-Version: {HANDSHAKE}, or no such header." in answer["error"]["message"]
+    assert answer["error"]["data"] == {"supported": [*KNOWN_PROTOCOL_VERSIONS], "requested": "1999-01-01"}
 
 
 async def test_a_resource_that_does_not_exist_is_named_in_the_error() -> None:

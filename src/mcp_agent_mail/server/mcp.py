@@ -48,6 +48,7 @@ from mcp_agent_mail.server.fast_path.table_calls import TableCalls, read_refusal
 from mcp_agent_mail.server.prompts import WORKFLOWS, Workflow, prompt_of, shown_for
 from mcp_agent_mail.server.rendering.mcp_words import OURS, McpWords
 from mcp_agent_mail.server.rendering.profile_texts import fitted
+from mcp_agent_mail.server.rendering.unfit_params import unfit_params
 from mcp_agent_mail.server.rendering.wire import error_object
 from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint, without_list_changes
 from mcp_agent_mail.server.transport.hearing import HEARING, RequestHearing
@@ -261,7 +262,11 @@ class _Bypass:
         task = running_task()
         try:
             return await (call_next(ctx) if ctx.method in _OURS else self._answer(ctx, call_next))
-        except (MCPError, ValidationError):
+        except MCPError:
+            raise
+        except ValidationError as unfit:
+            if (refusal := unfit_params(ctx.method, unfit)) is not None:
+                raise refusal from unfit
             raise
         except BaseException as error:  # as for tools
             if is_from_outside(error, task):

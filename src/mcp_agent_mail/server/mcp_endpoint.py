@@ -18,7 +18,6 @@ import orjson
 from fastmcp import FastMCP
 from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import Message, Receive, Scope, Send
 
 from mcp_agent_mail.core.lazy.dataclass import dataclass
@@ -46,8 +45,8 @@ from mcp_agent_mail.server.transport.hearing import HEARING, RequestHearing
 from mcp_agent_mail.server.transport.limits import read_body, replay
 from mcp_agent_mail.server.transport.posted_message import NoMessage, read_message, refusal
 from mcp_agent_mail.server.transport.progress_stream import ProgressStream, progress_token
+from mcp_agent_mail.server.transport.protocol_versions import is_modern
 
-_HANDSHAKE = frozenset(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)
 _SESSION_ENDED = refusal(-32600, "The client ended this session.")
 _SESSION_ENDED_MEANWHILE = refusal(-32603, "Session terminated before the request completed")
 """As the SDK says it."""
@@ -350,12 +349,6 @@ def _noting_cancelled(hearing: RequestHearing, send: Send) -> Send:
         await send(message)
 
     return send_and_note
-
-
-def is_modern(headers: Headers) -> bool:
-    """Whether a request is of the stateless era: its header names a version that has no handshake."""
-    version = headers.get(b"mcp-protocol-version")
-    return version is not None and version not in _HANDSHAKE
 
 
 def _is_counted_where_run(message: JsonObject) -> bool:

@@ -62,6 +62,12 @@ def test_what_is_no_json_rpc_is_told_what_to_send() -> None:
     }
 
 
+def test_a_version_that_is_not_served_is_told_those_that_are() -> None:
+    answer = refused(message(), {**JSON, b"mcp-protocol-version": b"1999-01-01"})
+
+    assert (answer.status, answer.value["id"], answer.value["error"]["code"]) == (400, 1, -32022)
+
+
 @pytest.mark.parametrize(
     "params",
     [{"name": "echo", "_meta": {"a": LONG}}, [LONG], {"name": "echo", "_meta": {"a": LONG, "b": float("nan")}}],

@@ -12,6 +12,7 @@ from pydantic_core import from_json, to_json
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.plain_calls import is_json
+from mcp_agent_mail.server.transport.protocol_versions import unserved_version
 
 MAX_BESIDE_BYTES = 64 * 1024
 """Of a request without its arguments: `_meta` and the like stay in memory for as long as the call waits."""
@@ -51,6 +52,8 @@ def read_message(headers: Headers, body: bytes) -> JsonObject:
         raise NoMessage(413, {"detail": _MUCH_BESIDE})
     if "jsonrpc" not in message:
         raise NoMessage(400, {"detail": _NO_JSON_RPC})
+    if (unserved := unserved_version(headers, message)) is not None:
+        raise NoMessage(400, unserved)
     return message
 
 
