@@ -156,8 +156,8 @@ def _working_tools(service: MacroService, current_caller: Callable[[], Awaitable
         task_description: Annotated[str | None, TASK] = None,
         thread_id: Annotated[str | None, THREAD] = None,
     ) -> Json:
-        """Ask target for contact and send a welcome, held until it approves. auto_accept approves only where its
-        policy would take your mail anyway.
+        """Ask target (left out: the only other agent) for contact and send a welcome, held until it approves.
+        auto_accept approves only where its policy would take your mail anyway.
         """
         caller = await current_caller()
         profile = Profile(program=program, model=model, task_description=task_description)
