@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.store_owner import Owner
-from tests.cli.robot.conftest import AGENT, RobotPost
+from tests.cli.robot.conftest import AGENT, PEER, RobotPost
 from tests.cli.scripted_server import ScriptedServer, answer
 from tests.cli.shell import Shell
 
@@ -145,9 +145,31 @@ def test_git_names_who_asks_where_the_environment_does_not(at_shell: Shell, robo
     assert (found["agent"], found["project"]) == (AGENT, robot_post.project)
 
 
+@pytest.mark.parametrize("question", ASKED)
+def test_who_asks_can_be_said_in_the_command_and_counts_before_the_environment(
+    question: str, shell: Shell, listener: ScriptedServer
+) -> None:
+    shell.set(AGENT_MAIL_URL=listener.url, AGENT_MAIL_PROJECT="shop")
+    shell.am("robot", *question.split(), "--agent", PEER)
+    alone = sent(listener)
+    listener.asked.clear()
+
+    shell.set(AGENT_NAME=AGENT)
+    shell.am("robot", *question.split(), "-a", PEER)
+
+    assert sent(listener) == alone
+    assert AGENT not in alone
+    assert (PEER in alone) is not question.startswith(("reservations", "search"))
+
+
+def test_a_blank_name_in_the_command_is_none(at_shell: Shell) -> None:
+    assert at_shell.am("robot", "whoami", "--agent", " ").json()["agent"] == AGENT
+
+
 def test_nobody_named_is_an_error_with_the_next_step(shell: Shell) -> None:
     done = shell.am("robot", "status")
 
     error = done.json()["error"]
     assert (done.code, done.err, error["type"]) == (1, "", "INVALID_INPUT")
+    assert "--agent NAME" in error["hint"]
     assert "AGENT_NAME" in error["hint"]

@@ -15,7 +15,7 @@ from mcp_agent_mail.core.lazy.dataclass import dataclass
 
 
 class CallerUnsaid(InvalidInput):
-    """Neither the environment nor Git says which agent asks."""
+    """Neither the command, nor the environment, nor Git says which agent asks."""
 
 
 class OperatorsBearer(PermissionDenied):
@@ -37,18 +37,18 @@ class RobotCaller:
 
 
 @contextmanager
-def open_caller(project: str | None) -> Iterator[RobotCaller]:
-    """The agent of these surroundings: AGENT_NAME, else Git's agent-mail.name. Raises CallerUnsaid, OperatorsBearer,
-    and what opening a gateway raises.
+def open_caller(project: str | None, named: str | None = None) -> Iterator[RobotCaller]:
+    """The agent that was named, else that of these surroundings: AGENT_NAME, else Git's agent-mail.name. Raises
+    CallerUnsaid, OperatorsBearer, and what opening a gateway raises.
     """
     context = load_context().as_agent()
     _, of_git = look_at_git(os.getcwd(), os.environ)  # noqa: PTH109  # as hooks are told it
-    agent = context.settings.agent_name or of_git.get("name")
+    agent = (named or "").strip() or context.settings.agent_name or of_git.get("name")
     if not agent:
         raise CallerUnsaid(
-            "Which agent asks? Neither AGENT_NAME nor Git's agent-mail.name says.",
-            hint="export AGENT_NAME=NAME, and AGENT_MAIL_AGENT_TOKEN with the token that registering gave, or "
-            "AGENT_MAIL_TOKEN with one that am token create issued.",
+            "Which agent asks? Neither --agent, nor AGENT_NAME, nor Git's agent-mail.name says.",
+            hint="Say --agent NAME or export AGENT_NAME=NAME, and AGENT_MAIL_AGENT_TOKEN with the token that "
+            "registering gave, or AGENT_MAIL_TOKEN with one that am token create issued.",
         )
     with open_gateway(context) as gateway:
         _require_no_operator(gateway, context, agent)

@@ -1,6 +1,7 @@
 """`am robot`: what an agent with a shell and no MCP asks, each answered in one line.
 
-It asks as AGENT_NAME with AGENT_MAIL_AGENT_TOKEN, and never with the operator's token. Nothing is marked as read.
+It asks as --agent or AGENT_NAME with AGENT_MAIL_AGENT_TOKEN, and never with the operator's token. Nothing is marked as
+read.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
-    help="Answer an agent that has a shell and no MCP, in one line of JSON.",
+    help="Answer an agent that has a shell and no MCP, in one line of JSON.\n\n"
+    "It asks as --agent NAME, else AGENT_NAME, else Git's agent-mail.name, and never as the operator.",
 )
 
 _Project = Annotated[
@@ -36,6 +38,10 @@ _Project = Annotated[
         help="Path or slug. Else AGENT_MAIL_PROJECT, Git's agent-mail.project, the Git top level, the current "
         "directory.",
     ),
+]
+_Agent = Annotated[
+    str | None,
+    typer.Option("--agent", "-a", metavar="AGENT", help="Who asks. Else AGENT_NAME, or Git's agent-mail.name."),
 ]
 _Format = Annotated[Style, typer.Option("--format", help="Compact JSON in one line, or TOON.")]
 _Limit = Annotated[
@@ -50,27 +56,29 @@ _Bodies = Annotated[bool, typer.Option("--bodies", help="With the texts.")]
 def robot() -> None:
     """Answer an agent that has a shell and no MCP, in one line of JSON.
 
-    It asks as AGENT_NAME (else Git's agent-mail.name) with AGENT_MAIL_AGENT_TOKEN, never as the operator, and marks
-    nothing as read. An answer has 2 KiB at most; "more" counts at least what was left out, and "cut" says that a text
-    was. A refusal is {"error": {...}} on standard output, with am's exit codes.
+    It asks as --agent NAME (else AGENT_NAME, else Git's agent-mail.name) with AGENT_MAIL_AGENT_TOKEN, never as the
+    operator, and marks nothing as read. An answer has 2 KiB at most; "more" counts at least what was left out, and
+    "cut" says that a text was. A refusal is {"error": {...}} on standard output, with am's exit codes.
     """
 
 
 @app.command("status", cls=LeanCommand)
 def status(
     project: _Project = None,
+    agent: _Agent = None,
     form: _Format = "json",
     json: _Json = False,  # noqa: ARG001  # as everywhere
 ) -> None:
     """Server, mail and reservations: ask this first."""
     from mcp_agent_mail.cli.robot import answers
 
-    _answer(project, form, answers.status)
+    _answer((project, agent), form, answers.status)
 
 
 @app.command("inbox", cls=LeanCommand)
 def inbox(
     project: _Project = None,
+    agent: _Agent = None,
     all_mail: Annotated[bool, typer.Option("--all", help="Mail that was read too.")] = False,
     urgent: Annotated[bool, typer.Option("--urgent", help="Only high and urgent mail.")] = False,
     bodies: _Bodies = False,
@@ -84,13 +92,14 @@ def inbox(
     def ask(caller: RobotCaller) -> RobotAnswer:
         return answers.inbox(caller, limit=limit, all_mail=all_mail, urgent=urgent, bodies=bodies)
 
-    _answer(project, form, ask, limit)
+    _answer((project, agent), form, ask, limit)
 
 
 @app.command("thread", cls=LeanCommand)
 def thread(
     thread_id: Annotated[str, typer.Argument(metavar="ID", help="The thread's id, or that of a message in it.")],
     project: _Project = None,
+    agent: _Agent = None,
     after: Annotated[
         int | None, typer.Option("--after", metavar="ID", min=1, help="Go on behind this message: next_after_id.")
     ] = None,
@@ -105,7 +114,7 @@ def thread(
     def ask(caller: RobotCaller) -> RobotAnswer:
         return answers.thread(caller, thread_id, after_id=after, limit=limit, bodies=not heads)
 
-    _answer(project, form, ask, limit)
+    _answer((project, agent), form, ask, limit)
 
 
 @app.command("search", cls=LeanCommand)
@@ -114,6 +123,7 @@ def search(
         str, typer.Argument(metavar="QUERY", help='Words, "a phrase", prefix*, AND, OR, NOT, subject: or body:.')
     ],
     project: _Project = None,
+    agent: _Agent = None,
     limit: _Limit = None,
     form: _Format = "json",
     json: _Json = False,  # noqa: ARG001  # as everywhere
@@ -121,12 +131,13 @@ def search(
     """Mail of the project by words, best first."""
     from mcp_agent_mail.cli.robot import answers
 
-    _answer(project, form, lambda caller: answers.search(caller, query, limit=limit), limit)
+    _answer((project, agent), form, lambda caller: answers.search(caller, query, limit=limit), limit)
 
 
 @app.command("reservations", cls=LeanCommand)
 def reservations(
     project: _Project = None,
+    agent: _Agent = None,
     mine: Annotated[bool, typer.Option("--mine", help="Only your own.")] = False,
     limit: _Limit = None,
     form: _Format = "json",
@@ -135,27 +146,31 @@ def reservations(
     """Who has reserved which files: yours first, then the oldest."""
     from mcp_agent_mail.cli.robot import answers
 
-    _answer(project, form, lambda caller: answers.reservations(caller, mine=mine, limit=limit), limit)
+    _answer((project, agent), form, lambda caller: answers.reservations(caller, mine=mine, limit=limit), limit)
 
 
 @app.command("whoami", cls=LeanCommand)
 def whoami(
     project: _Project = None,
+    agent: _Agent = None,
     form: _Format = "json",
     json: _Json = False,  # noqa: ARG001  # as everywhere
 ) -> None:
     """Who you are here, and whether your token proved it."""
     from mcp_agent_mail.cli.robot import answers
 
-    _answer(project, form, answers.whoami)
+    _answer((project, agent), form, answers.whoami)
 
 
 def _answer(
-    project: str | None, form: Style, ask: Callable[[RobotCaller], RobotAnswer], limit: int | None = None
+    said: tuple[str | None, str | None],
+    form: Style,
+    ask: Callable[[RobotCaller], RobotAnswer],
+    limit: int | None = None,
 ) -> None:
-    """Nothing is printed before the whole answer is there."""
+    """`said`: the project and the agent. Nothing is printed before the whole answer is there."""
     from mcp_agent_mail.cli.robot.caller import open_caller
 
-    with open_caller(project) as caller:
+    with open_caller(*said) as caller:
         answer = ask(caller)
     sys.stdout.write(fit(answer, form, max_bytes=MOST_BYTES if limit else MAX_BYTES))

@@ -29,7 +29,7 @@ _ROBOT = {
     "resource://thread": "am robot thread",
 }
 """What an agent at its shell asks where a person runs another command."""
-_NO_OVERSEER = "AGENT_NAME has to name a registered agent."
+_NO_OVERSEER = "--agent or AGENT_NAME has to name a registered agent."
 _OF_CALLS = ("suggested_tool_calls",)
 """Data for whoever calls tools."""
 
