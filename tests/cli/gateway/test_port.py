@@ -63,6 +63,36 @@ def test_naming_the_server_of_the_own_store_keeps_the_operators_rights(post: Pos
     assert (done.returncode, done.stderr) == (0, "")
 
 
+UNSENT = "Notice: AGENT_MAIL_TOKEN is not sent: the store in {} is your own, and you are its operator.\n"
+
+
+def test_a_token_that_does_not_count_for_the_own_store_is_said_to_be_unsent(
+    post: Post, stopped_post: Post, shell: Shell
+) -> None:
+    told = []
+    for root in (post.server.root, stopped_post.server.root):
+        shell.set(STORAGE_ROOT=str(root), AGENT_MAIL_TOKEN="amk_somebodys")
+        done = shell.am("projects", "list", "--json")
+        assert done.code == 0
+        assert done.json()
+        told.append(done.err == UNSENT.format(root))
+
+    assert told == [True, True]
+
+
+def test_a_token_that_counts_or_would_be_no_other_is_not_mentioned(post: Post, shell: Shell) -> None:
+    shell.set(STORAGE_ROOT=str(post.server.root), AGENT_MAIL_TOKEN="a-very-long-server-token")
+    shell.set(HTTP_BEARER_TOKEN="a-very-long-server-token")
+    same = shell.am("projects", "list")
+    shell.unset("HTTP_BEARER_TOKEN")
+    agents = shell.am("robot", "status", "--agent", "BlueLake", "--project", post.project)
+    shell.set(STORAGE_ROOT=str(shell.home / "none"), AGENT_MAIL_URL=f"http://127.0.0.1:{post.server.port}")
+    sent = shell.am("projects", "list")
+
+    assert (same.err, agents.err) == ("", "")
+    assert "is not sent" not in sent.err
+
+
 def test_a_server_with_a_token_is_opened_by_the_operators(tmp_path: Path) -> None:
     with Served(tmp_path / "store", HOME=str(tmp_path), HTTP_BEARER_TOKEN="a-very-long-server-token") as server:
         ours = server.am("projects", "list")

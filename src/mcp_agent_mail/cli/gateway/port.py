@@ -67,15 +67,29 @@ def open_gateway(context: CliContext) -> Iterator[Gateway]:
 def _open(context: CliContext) -> Iterator[Gateway]:
     server = find_server(context)
     if server is not None:
+        _tell_of_unsent_token(context, server)
         with _over_http(server) as gateway:
             yield gateway
     elif context.may_own_store():
+        _tell_of_unsent_token(context)
         with _in_process_or_http(context) as gateway:
             yield gateway
     else:
         context.require_not_lost()
         with _at_settings_address(context) as gateway:
             yield gateway
+
+
+def _tell_of_unsent_token(context: CliContext, server: Server | None = None) -> None:
+    """Say on stderr that AGENT_MAIL_TOKEN does not count where the operator's right does, for the store of these
+    surroundings. One that would be no other there is not mentioned.
+    """
+    token, opening = context.settings.agent_mail_token, context.settings.http_bearer_token
+    if token is None or context.acts_as_agent or token == opening or token.reveal().startswith(OPERATOR_TOKEN_PREFIX):
+        return
+    if server is None or (server.bearer_token or "").startswith(OPERATOR_TOKEN_PREFIX):
+        ours = f"the store in {context.storage_root} is your own, and you are its operator"
+        sys.stderr.write(visible(f"Notice: AGENT_MAIL_TOKEN is not sent: {ours}.\n"))
 
 
 def find_server(context: CliContext) -> Server | None:
