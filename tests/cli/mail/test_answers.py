@@ -3,6 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from mcp_agent_mail.cli.mail.answers import _WHY_NOT
+from mcp_agent_mail.features.messaging.receipts import ReceiptRefusal
 from tests.cli.conftest import Post
 from tests.cli.shell import Shell
 
@@ -103,7 +105,24 @@ def test_what_did_not_come_to_human_is_told_and_ends_with_1(either: Shell) -> No
         (str(theirs), False, "not_a_recipient"),
         (str(mine), True, ""),
     ]
+    assert done.err == (
+        f"Error (CONFLICT): Not acknowledged: {theirs} (it did not come to Human).\n"
+        "Hint: am mail inbox lists what came to you.\n"
+    )
     assert status(either, theirs) == "delivered"
+
+
+def test_every_reason_of_the_server_has_words() -> None:
+    assert set(_WHY_NOT) == {one.value for one in ReceiptRefusal}
+
+
+def test_each_that_is_not_acknowledged_is_told_beside_the_json(either: Shell) -> None:
+    theirs = sent_by(either, "BlueLake", "RedStone", ack=True)
+
+    done = either.am("mail", "ack", str(theirs), "999999", "--json")
+
+    assert (done.code, [one["reason"] for one in done.json()["results"]]) == (1, ["not_a_recipient", "no_such_message"])
+    assert f"{theirs} (it did not come to Human), 999999 (there is no such message)." in done.err
 
 
 def test_outside_a_project_mail_is_acknowledged_in_its_own(either: Shell) -> None:

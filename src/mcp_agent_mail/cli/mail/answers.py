@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import typer
@@ -11,12 +12,12 @@ from mcp_agent_mail.cli.commands.attachments import attached
 from mcp_agent_mail.cli.commands.send import body_text
 from mcp_agent_mail.cli.commands.shown_messages import print_sent
 from mcp_agent_mail.cli.context import CliContext, load_context
-from mcp_agent_mail.cli.exit_codes import ExitCode, code_of
+from mcp_agent_mail.cli.exit_codes import code_of
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import Column, ExactFlag, JsonFlag, Row, at, print_json, print_rows
 from mcp_agent_mail.cli.project_option import ProjectOption, project_key, resource_uri
-from mcp_agent_mail.core.errors import AgentMailError, NotFound
+from mcp_agent_mail.core.errors import AgentMailError, Conflict, NotFound
 from mcp_agent_mail.domain.identity.names import HUMAN
 
 app = typer.Typer()
@@ -27,6 +28,17 @@ _RECEIPTS = (
     Column("read", at("read_at")),
     Column("why not", "reason", is_whole=True),
 )
+_WHY_NOT = {
+    "not_a_recipient": f"it did not come to {HUMAN}",
+    "no_such_message": "there is no such message",
+    "held": "it waits for consent",
+    "withdrawn": "it was withdrawn",
+    "expired": "it has expired",
+}
+
+
+class NotAcknowledged(Conflict):
+    """Some mail could not be acknowledged; the rest is."""
 
 
 @app.command("reply", cls=LeanCommand)
@@ -86,12 +98,12 @@ def acknowledge(
     project: ProjectOption = None,
     exact: ExactFlag = False,
     json: JsonFlag = False,
-) -> int:
+) -> None:
     """Acknowledge mail of yours; it is read by that.
 
     Its sender is told that you have seen and accept it.
 
-    Exit codes: 0 all are acknowledged, 1 some are not, which the last column says why.
+    Exit codes: 0 all are acknowledged, 1 some are not: the last column and standard error say why.
     """
     context = load_context()
     with open_gateway(context) as gateway:
@@ -100,7 +112,16 @@ def acknowledge(
         print_json({"results": results})
     else:
         print_rows(results, _RECEIPTS, nothing="Nothing to acknowledge.", exact=exact)
-    return ExitCode.DONE if all(one["acknowledged"] for one in results) else ExitCode.REFUSED
+    if refused := [one for one in results if not one["acknowledged"]]:
+        raise _not_acknowledged(refused)
+
+
+def _not_acknowledged(refused: Sequence[Row]) -> NotAcknowledged:
+    told = [f"{one['message_id']} ({_WHY_NOT.get(one.get('reason', ''), 'not said why')})" for one in refused]
+    hints = dict.fromkeys(str(one["hint"]) for one in refused if one.get("hint"))
+    return NotAcknowledged(
+        f"Not acknowledged: {', '.join(told)}.", hint=" ".join(hints) or "am mail inbox lists what came to you."
+    )
 
 
 def _acknowledge(gateway: Gateway, message_id: int, project: str | None, context: CliContext) -> Row:
