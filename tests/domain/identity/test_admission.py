@@ -69,7 +69,7 @@ def test_a_used_code_names_who_came_in_with_it_even_when_it_has_expired() -> Non
     with pytest.raises(JoinCodeRefused, match="RedStone came in with it") as refused:
         require_open(code(used_by="RedStone", expires_ts=1), NOW)
 
-    assert "am token reissue RedStone" in refused.value.hint
+    assert "am token reissue RedStone --project PROJECT" in refused.value.hint
     assert refused.value.data == {"used_by": "RedStone"}
 
 

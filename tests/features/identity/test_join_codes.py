@@ -110,3 +110,4 @@ async def test_a_code_that_let_somebody_in_is_not_taken_back_and_says_whom(
         await codes.revoke(OPERATOR, APP, invited.code.id)
 
     assert refusal.value.data == {"used_by": "BlueLake"}
+    assert f"am token reissue BlueLake --project {seeded.app.slug}, " in refusal.value.hint

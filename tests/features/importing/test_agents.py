@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -165,7 +166,8 @@ async def test_one_token_is_never_two_agents(world: World) -> None:
     report = await bring(world, reader, into=APP)
 
     assert world.rows("SELECT count(token_hash) FROM agents WHERE token_hash IS NOT NULL") == [(1,)]
-    assert "The token of 'BlueLake' is another agent's here: am token reissue gives it one." in report.notes
+    (told,) = [note for note in report.notes if note.startswith("The token of 'BlueLake' is another agent's here: ")]
+    assert re.search(r": am token reissue \S+ --project \S+ gives it one\.$", told)
 
 
 async def test_what_it_last_said_of_itself_and_that_it_is_gone_come_along(world: World) -> None:
@@ -199,7 +201,7 @@ async def test_where_agents_prove_who_they_are_one_without_a_token_is_nobodys_un
     report = await bring(world, ScriptedReader(all_projects=[project()], all_agents=[agent("a1", "BlueLake")]))
 
     assert world.rows("SELECT token_hash IS NULL FROM agents WHERE name = 'BlueLake'") == [(0,)]
-    assert any("am token reissue" in note for note in report.notes)
+    assert any("am token reissue AGENT --project PROJECT" in note for note in report.notes)
 
 
 async def test_an_agent_of_another_system_does_not_pass_for_a_doors_mailbox(world: World) -> None:

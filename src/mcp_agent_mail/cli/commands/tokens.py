@@ -169,5 +169,6 @@ def not_rebuilt_rows(not_rebuilt: Collection[str]) -> list[tuple[str, object]]:
     """The closing lines of a command that has made a store: what is not in it, and what to do where that is tokens."""
     told: list[tuple[str, object]] = [("not rebuilt", "; ".join(not_rebuilt))] if not_rebuilt else []
     if _TOKENS in not_rebuilt:
-        told += [("next", "am token reissue AGENT, for each agent that is to prove who it is: no token came along")]
+        command = "am token reissue AGENT --project PROJECT"
+        told += [("next", f"{command}, for each agent that is to prove who it is: no token came along")]
     return told

@@ -79,7 +79,7 @@ def require_open(code: JoinCode | None, now: Micros) -> JoinCode:
         raise JoinCodeRefused(
             f"The join code given was used: {code.used_by} came in with it.",
             hint=f"If that is you, send the registration_token of {code.used_by}; lost it? The operator runs: "
-            f"am token reissue {code.used_by}. Else ask the operator for another code.",
+            f"am token reissue {code.used_by} --project PROJECT. Else ask the operator for another code.",
             data={"used_by": code.used_by},
         )
     if not code.is_open(now):

@@ -122,7 +122,7 @@ def _send_the_token(caller: Caller, name: str) -> str:
     other = "Register under a name of your own." if caller.may_register else f"Ask {_FOR_A_TOKEN}."
     return (
         f"Send {name}'s registration_token {caller.token_ways}. You are not {name}? {other} "
-        f"Lost it? The operator runs: am token reissue {name}"
+        f"Lost it? The operator runs: am token reissue {name} --project PROJECT"
     )
 
 

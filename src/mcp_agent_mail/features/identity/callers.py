@@ -197,7 +197,7 @@ def _unknown(tokens: Collection[str], credentials: Credentials) -> UnknownToken:
 _UNKNOWN = (
     "Send the registration_token that registering returned, or none at all where AGENT_AUTH=open. "
     "Each of Authorization, X-Agent-Token and the argument registration_token counts. "
-    "Lost it? The operator runs: am token reissue AGENT"
+    "Lost it? The operator runs: am token reissue AGENT --project PROJECT"
 )
 _ISSUED_ELSEWHERE = f"Send a token that was issued ({ISSUED_TOKEN_PREFIX}…) as Authorization: Bearer instead."
 

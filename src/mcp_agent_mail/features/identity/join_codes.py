@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.ids import JOIN_CODE_PREFIX, new_token, token_hash
 from mcp_agent_mail.core.lazy.dataclass import dataclass
@@ -88,9 +90,10 @@ class JoinCodeService:
                     data={"parameter": "join_code_id"},
                 )
             if code.used_by is not None:
+                command = shlex.join(["am", "token", "reissue", code.used_by, "--project", project.slug])
                 raise JoinCodeUsed(
                     f"{code.used_by} has come in with join code {code_id}.",
-                    hint=f"To put {code.used_by} out: am token reissue {code.used_by}, and keep the new token.",
+                    hint=f"To put {code.used_by} out: {command}, and keep the new token.",
                     data={"used_by": code.used_by},
                 )
             tx.join_codes.remove(code.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 
 from mcp_agent_mail.core.clock import Micros
@@ -43,7 +44,10 @@ def take_agent(unit: RunningUnit, source: SourceAgent) -> None:
         unit.tally.note(f"{source.name!r:.100} was renamed there: its earlier mail is {former.name}'s here, and stays.")
     name, why = _name(unit, project, source)
     if source.wire is None and source.token_hash is None and unit.rules.auth is AgentAuth.STRICT:
-        unit.tally.note("Agents without a token cannot act here (AGENT_AUTH=strict): am token reissue gives them one.")
+        unit.tally.note(
+            "Agents without a token cannot act here (AGENT_AUTH=strict): am token reissue AGENT --project PROJECT gives "
+            "them one."
+        )
     unit.tally.of(SourceKind.AGENT).added += 1
     if unit.tx is None or project is None:
         unit.new_names.add((source.project_key, wire_key(source.name)))
@@ -114,7 +118,8 @@ def _add(tx: Tx, project: Project, source: SourceAgent, name: str, unit: Running
     tx.require_room()
     hashed = source.token_hash
     if hashed is not None and tx.agents.find_by_token_hash(hashed) is not None:
-        unit.tally.note(f"The token of {source.name!r:.100} is another agent's here: am token reissue gives it one.")
+        command = shlex.join(["am", "token", "reissue", name, "--project", project.slug])
+        unit.tally.note(f"The token of {source.name!r:.100} is another agent's here: {command} gives it one.")
         hashed = None
     if hashed is None and (source.wire is not None or unit.rules.auth is AgentAuth.STRICT):
         # What a door owns is not to be had by registering; this token is told to nobody.
