@@ -272,6 +272,11 @@ async def test_threads_are_kept_by_topic_and_by_time(harness: MessagingHarness) 
     assert names(await harness.call("list_threads", topic="build", agent_name="RedStone")) == ["A"]
     assert names(await harness.call("list_threads", since_ts=at)) == ["C", "B"]
     assert await harness.call("list_threads", since_ts=iso(harness.seeded.clock.now)) == {"threads": [], "total": 0}
+    assert await harness.call("list_threads", topic="biuld") == {
+        "threads": [],
+        "total": 0,
+        "hint": "No thread was found on topic biuld: list_threads without it shows all.",
+    }
 
 
 async def test_a_blind_recipient_takes_part_for_itself_and_for_nobody_else(harness: MessagingHarness) -> None:

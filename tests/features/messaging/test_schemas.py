@@ -185,7 +185,7 @@ def test_a_thread_of_a_list_has_no_unread_mail_where_nobody_is_named() -> None:
         messages=1,
         participants=[ThreadParty("RedStone", LIB.id, LIB.slug)],
     )
-    listing = ThreadListing(project=APP, threads=[thread], total=7, unread=None, reader=None)
+    listing = ThreadListing(project=APP, threads=[thread], total=7, unread=None, reader=None, topic=None)
 
     assert schemas.show_threads(listing) == {
         "threads": [

@@ -55,9 +55,10 @@ class Desk:
         found: list[dict[str, Any]] = answer["result"]
         return found
 
-    async def hint(self, query: str, credentials: Credentials = NOBODY, /) -> str | None:
+    async def hint(self, query: str, credentials: Credentials = NOBODY, /, **more: Any) -> str | None:
         """Of an answer without any hit."""
-        answer = await self.tools.run("search_messages", {"project_key": "/code/app", "query": query}, credentials)
+        given = {"project_key": "/code/app", "query": query, **more}
+        answer = await self.tools.run("search_messages", given, credentials)
         assert answer["result"] == []
         hint: str | None = answer.get("hint")
         return hint
@@ -272,3 +273,26 @@ async def test_an_agent_of_another_project_is_told_that_only_its_own_mail_was_se
 
     assert strange == "QuietFox is an agent of another project: only what it sent or got itself was searched."
     assert at_home is None
+
+
+async def test_a_thread_that_has_no_mail_is_told_with_the_one_that_is_meant(desk: Desk) -> None:
+    root = await desk.post("plan", thread_id="TKT-17")
+
+    told = await desk.hint("plan", thread_id="TKT-71")
+    strange = await desk.hint("plan", thread_id="elsewhere")
+    unfound = await desk.hint("zebra", thread_id="TKT-17")
+    started = await desk.hint("zebra", thread_id=str(root))
+
+    assert told == "Did you mean TKT-17? No mail here is in thread TKT-71; letter case counts."
+    assert strange == "No mail here is in thread elsewhere; letter case counts."
+    assert (unfound, started) == (None, None)
+
+
+async def test_whoever_may_not_read_the_project_is_not_told_its_threads(desk: Desk) -> None:
+    await desk.post("plan", thread_id="TKT-17")
+
+    told = await desk.hint("plan", desk.proof(desk.seeded.fox), thread_id="TKT-71")
+
+    assert told is not None
+    assert "TKT-17" not in told
+    assert "No mail here" not in told

@@ -44,10 +44,8 @@ def take_agent(unit: RunningUnit, source: SourceAgent) -> None:
         unit.tally.note(f"{source.name!r:.100} was renamed there: its earlier mail is {former.name}'s here, and stays.")
     name, why = _name(unit, project, source)
     if source.wire is None and source.token_hash is None and unit.rules.auth is AgentAuth.STRICT:
-        unit.tally.note(
-            "Agents without a token cannot act here (AGENT_AUTH=strict): am token reissue AGENT --project PROJECT gives "
-            "them one."
-        )
+        command = "am token reissue AGENT --project PROJECT"
+        unit.tally.note(f"Agents without a token cannot act here (AGENT_AUTH=strict): {command} gives them one.")
     unit.tally.of(SourceKind.AGENT).added += 1
     if unit.tx is None or project is None:
         unit.new_names.add((source.project_key, wire_key(source.name)))

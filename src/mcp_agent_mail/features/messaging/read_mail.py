@@ -36,13 +36,16 @@ class MailPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadListing:
-    """`unread` is by thread, for the agent that was named, else for the one that calls; None where it is not known."""
+    """`unread` is by thread, for the agent that was named, else for the one that calls; None where it is not known.
+    `topic` is the one that was asked for.
+    """
 
     project: Project
     threads: list[ListedThread]
     total: int
     unread: Mapping[str, int] | None
     reader: Actor | None
+    topic: str | None
 
 
 def read_mail(view: View, caller: Caller, request: MailRequest) -> MailPage:
@@ -122,4 +125,6 @@ def list_threads(view: View, caller: Caller, request: ThreadListRequest) -> Thre
     threads, total = view.threads.list_(project.id, keep, limit=request.limit)
     agent = find_reading_agent(view, caller, project, request.said_agent) if reader is None else reader.agent
     unread = None if agent is None else view.threads.unread(agent.id)
-    return ThreadListing(project=project, threads=threads, total=total, unread=unread, reader=reader)
+    return ThreadListing(
+        project=project, threads=threads, total=total, unread=unread, reader=reader, topic=request.topic
+    )

@@ -208,7 +208,9 @@ def show_mail_page(page: MailPage) -> JsonObject:
 
 
 def show_threads(listing: ThreadListing) -> JsonObject:
-    """The answer of `list_threads`, newest activity first; `unread` is null where nobody knows whose."""
+    """The answer of `list_threads`, newest activity first; `unread` is null where nobody knows whose. A `hint` is there
+    where none is on the topic that was asked for.
+    """
     seen_from = listing.project.id
     threads = [
         {
@@ -222,4 +224,6 @@ def show_threads(listing: ThreadListing) -> JsonObject:
         }
         for one in listing.threads
     ]
-    return {"threads": threads, "total": listing.total}
+    is_without = listing.topic is not None and not listing.total
+    hint = {"hint": f"No thread was found on topic {listing.topic}: list_threads without it shows all."}
+    return {"threads": threads, "total": listing.total, **(hint if is_without else {})}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.addresses import parse_address
 from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.identity.names import KnownNames
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_reader
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.projects import Project
@@ -16,6 +19,7 @@ from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.search.results import SearchResult
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.search import search
+from mcp_agent_mail.store.mail.summaries import read_threads
 from mcp_agent_mail.store.transaction import View
 
 
@@ -55,12 +59,23 @@ class SearchService:
             whole_project=may_read(caller, project, Readership.WORK),
         )
         hits = await search(self._store, query, reader, filters, order=request.order, limit=request.limit)
-        return SearchResult(
+        found = SearchResult(
             project=project,
             hits=hits,
             is_literal=query.is_literal,
             only_of=None if reader.whole_project else caller.agent_name,
         )
+        if hits or request.thread_id is None or not reader.whole_project:
+            return found
+        return await self._without_thread(found, request.thread_id)
+
+    async def _without_thread(self, found: SearchResult, thread_id: str) -> SearchResult:
+        """What was found with the thread that was asked for, where that has no mail, and those that may be meant."""
+        (thread,) = await read_threads(self._store, found.project.id, [thread_id], limit=1)
+        if thread.total:
+            return found
+        known = KnownNames(await self._store.read(lambda view: view.messages.recent_threads(found.project.id)))
+        return replace(found, no_thread=thread_id, near=known.nearest(thread_id))
 
 
 def _resolve(view: View, caller: Caller, request: SearchRequest) -> tuple[Project, Filters]:
