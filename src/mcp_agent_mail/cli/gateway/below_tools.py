@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from mcp_agent_mail.cli.exit_codes import WireError
+from mcp_agent_mail.core.errors import RateLimited
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, ISSUED_TOKEN_PREFIX, OPERATOR_TOKEN_PREFIX
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def refused_below(status: int, detail: str, server: Server, *, again: str = "") 
         return WireError({"type": "AUTHENTICATION_REQUIRED", "message": message, "hint": hint})
     kind, hint = _BELOW_THE_TOOLS.get(status, ("UNAVAILABLE", ""))
     data = {"retry_after_s": int(again)} if again.isascii() and again.isdigit() else {}
+    if data and kind == RateLimited.code:
+        hint = f"Call again in {data['retry_after_s']} s."
     return WireError({"type": kind, "message": detail, "hint": hint, "data": data})
 
 
