@@ -79,13 +79,31 @@ class Param:
 
     def value_of(self, value: object) -> object:
         """What the handler gets for it. Raises InvalidInput."""
-        return self.default if self.is_left_out(value) else self.rule.convert(self.name, value)
+        if self.is_left_out(value):
+            return self.default
+        try:
+            return self.rule.convert(self.name, value)
+        except InvalidInput as refused:
+            if (told := _called(self.name, refused)) is refused:
+                raise
+            raise told from refused
 
     @property
     def unless(self) -> str | None:
         """The parameter beside which this one may be left out, though it is required."""
         other: str | None = getattr(self.rule, "unless", None)
         return other
+
+
+def _called(name: str, refused: InvalidInput) -> InvalidInput:
+    """The refusal of a rule, which has a word of its own for what it is about, with the parameter's name for it."""
+    said = str(refused.data.get("parameter", name))
+    if said == name or said.startswith(f"{name}["):
+        return refused
+    message, data = refused.message, {**refused.data, "parameter": name}
+    if message.startswith(f"{said} "):
+        message = name + message.removeprefix(said)
+    return refused.reworded(hint=refused.hint.replace(f" {said} ", f" {name} "), data=data, message=message)
 
 
 def params_of(handler: Callable[..., Any]) -> dict[str, Param]:

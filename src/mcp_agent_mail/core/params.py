@@ -23,9 +23,7 @@ IdentityPart = Literal["project", "caller"]
 """Of who is calling: where its project is, and which of the project's agents it is."""
 
 IDENTITY_PARTS: tuple[IdentityPart, ...] = get_args(IdentityPart)
-
 NamedThing = Literal["agent", "project"]
-"""What a text may name."""
 
 MAX_ID = 2**63 - 1
 _LONGEST_NUMBER = 400
@@ -88,8 +86,7 @@ class Text:
     """Text of at most `max_length` characters. Blank is refused unless `may_be_blank`.
 
     NUL is refused unless `raw` (bodies are kept byte for byte): it cannot stand in names, paths or queries.
-    `stands_for` says which part of who is calling the parameter is, so that a connection may have said it already;
-    `names` what is looked up by it.
+    `stands_for`: which part of who calls it is, so that a connection may have said it; `names`: what is meant by it.
     """
 
     max_length: int = 4_000
@@ -367,21 +364,7 @@ class Matching:
         text = _as_text(name, value)
         if len(text) > self.max_length:
             raise _too_long(name, text, self.max_length)
-        try:
-            return self.parse(text)
-        except InvalidInput as refused:
-            raise _called(name, refused) from refused
-
-
-def _called(name: str, refused: InvalidInput) -> InvalidInput:
-    """The refusal of a rule, which has a word of its own for what it is about, with the parameter's name for it."""
-    said = refused.data.get("parameter", name)
-    if said == name:
-        return refused
-    message, data = refused.message, {**refused.data, "parameter": name}
-    if message.startswith(f"{said} "):
-        message = name + message.removeprefix(said)
-    return refused.reworded(hint=refused.hint.replace(f" {said} ", f" {name} "), data=data, message=message)
+        return self.parse(text)
 
 
 # --- What several tools are given -----------------------------------------------------------------

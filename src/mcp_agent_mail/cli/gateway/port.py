@@ -22,8 +22,8 @@ from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.gateway.http import ANSWER_TIMEOUT_S, HttpGateway, Server, Unreachable
 from mcp_agent_mail.cli.gateway.known_owner import NAME_IT, owner_with_address
-from mcp_agent_mail.cli.gateway.patience import PatientGateway
 from mcp_agent_mail.cli.gateway.place import FolderGateway
+from mcp_agent_mail.cli.gateway.rate_wait import WaitingGateway
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX
@@ -61,7 +61,7 @@ def open_gateway(context: CliContext) -> Iterator[Gateway]:
     database is missing.
     """
     with _open(context) as gateway:
-        yield FolderGateway(PatientGateway(gateway))
+        yield FolderGateway(WaitingGateway(gateway))
 
 
 @contextmanager

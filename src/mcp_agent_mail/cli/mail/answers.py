@@ -37,7 +37,7 @@ _WHY_NOT = {
 }
 
 
-class NotAcknowledged(Conflict):
+class ReceiptRefused(Conflict):
     """Some mail could not be acknowledged; the rest is."""
 
 
@@ -113,13 +113,13 @@ def acknowledge(
     else:
         print_rows(results, _RECEIPTS, nothing="Nothing to acknowledge.", exact=exact)
     if refused := [one for one in results if not one["acknowledged"]]:
-        raise _not_acknowledged(refused)
+        raise _refusal_of(refused)
 
 
-def _not_acknowledged(refused: Sequence[Row]) -> NotAcknowledged:
+def _refusal_of(refused: Sequence[Row]) -> ReceiptRefused:
     told = [f"{one['message_id']} ({_WHY_NOT.get(one.get('reason', ''), 'not said why')})" for one in refused]
     hints = dict.fromkeys(str(one["hint"]) for one in refused if one.get("hint"))
-    return NotAcknowledged(
+    return ReceiptRefused(
         f"Not acknowledged: {', '.join(told)}.", hint=" ".join(hints) or "am mail inbox lists what came to you."
     )
 

@@ -22,7 +22,7 @@ MOST_S = 30.0
 """All waits of a command together."""
 
 
-class PatientGateway:
+class WaitingGateway:
     """A gateway that waits once where a call is refused as RATE_LIMITED for a short while, and calls again: such a
     refusal has changed nothing. The first wait is said on stderr.
     """

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.cli.exit_codes import WireError
-from mcp_agent_mail.cli.gateway.patience import PatientGateway
+from mcp_agent_mail.cli.gateway.rate_wait import WaitingGateway
 from tests.cli.scripted_server import Scripted, ScriptedServer, answer
 from tests.cli.shell import Shell
 
@@ -46,7 +46,7 @@ class Refusing:
         yield sha256.encode()
 
 
-WAYS: list[tuple[Callable[[PatientGateway], object], object]] = [
+WAYS: list[tuple[Callable[[WaitingGateway], object], object]] = [
     (lambda gateway: gateway.call("whois", {"agent_name": "BlueLake"}), ["whois", {"agent_name": "BlueLake"}]),
     (lambda gateway: gateway.read("resource://projects"), "resource://projects"),
     (lambda gateway: list(gateway.download("app", "abc")), [b"app", b"abc"]),
@@ -55,12 +55,12 @@ WAYS: list[tuple[Callable[[PatientGateway], object], object]] = [
 
 @pytest.mark.parametrize(("ask", "answered"), WAYS, ids=["call", "read", "download"])
 def test_a_short_wait_is_waited_once_and_said(
-    ask: Callable[[PatientGateway], object], answered: object, capsys: pytest.CaptureFixture[str]
+    ask: Callable[[WaitingGateway], object], answered: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
     slept: list[float] = []
     server = Refusing(limited(1.5))
 
-    found = ask(PatientGateway(server, sleep=slept.append))
+    found = ask(WaitingGateway(server, sleep=slept.append))
 
     assert (found, slept, server.asked) == (answered, [1.5], 2)
     assert capsys.readouterr().err == "Notice: the server takes no more requests just now; waiting 1.5 s.\n"
@@ -82,7 +82,7 @@ def test_anything_else_is_refused_as_it_was(refusals: list[WireError]) -> None:
     last = refusals[-1]
 
     with pytest.raises(WireError) as refused:
-        PatientGateway(Refusing(*refusals), sleep=slept.append).read("resource://projects")
+        WaitingGateway(Refusing(*refusals), sleep=slept.append).read("resource://projects")
 
     assert refused.value is last
     assert len(slept) == len(refusals) - 1
@@ -91,7 +91,7 @@ def test_anything_else_is_refused_as_it_was(refusals: list[WireError]) -> None:
 def test_a_command_waits_no_more_than_half_a_minute_and_says_so_once(capsys: pytest.CaptureFixture[str]) -> None:
     slept: list[float] = []
     server = Refusing()
-    gateway = PatientGateway(server, sleep=slept.append)
+    gateway = WaitingGateway(server, sleep=slept.append)
 
     for _ in range(6):
         server.refusals = [limited(5)]
