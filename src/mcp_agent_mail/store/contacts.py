@@ -82,7 +82,8 @@ _OF_PROJECT = f"""
 _UNANSWERED = """
 SELECT m.id, m.subject, m.body_md FROM recipients r INDEXED BY recipients_unacked JOIN messages m ON m.id = r.message_id
 WHERE r.agent_id = ? AND r.sender_id = ? AND r.delivery_seq IS NOT NULL AND r.ack_required = 1 AND r.ack_ts IS NULL
-  AND r.kind = 'to' AND r.expired_ts IS NULL AND m.subject >= ? AND m.subject < ? || char(1114111)
+  AND r.kind = 'to' AND r.expired_ts IS NULL AND r.withdrawn_ts IS NULL AND (r.read_ts IS NULL OR NOT ?)
+  AND m.subject >= ? AND m.subject < ? || char(1114111)
 ORDER BY r.delivery_seq DESC LIMIT ?
 """
 _AT_ONCE = 500
@@ -180,9 +181,13 @@ class Contacts:
         values = {"target": agent_id, "name": name_key(name), "limit": limit}
         return [to_contact(row) for row in self._connection.execute(_INBOUND_NAMED, values)]
 
-    def unanswered_intros(self, source_id: AgentId, target_id: AgentId, limit: int) -> list[MessageId]:
-        """The introductions that the target has got from the source and not acknowledged, newest first."""
-        values = (target_id, source_id, INTRO, INTRO, limit)
+    def unanswered_intros(
+        self, source_id: AgentId, target_id: AgentId, limit: int, *, unread: bool = False
+    ) -> list[MessageId]:
+        """The introductions that the target has got from the source and not acknowledged, newest first; of them those
+        that it has not read either.
+        """
+        values = (target_id, source_id, unread, INTRO, INTRO, limit)
         rows = self._connection.execute(_UNANSWERED, values)
         return [MessageId(number) for number, subject, body in rows if is_intro(subject, body)]
 

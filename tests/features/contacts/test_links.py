@@ -38,23 +38,57 @@ async def test_a_request_is_pending_and_tells_the_target_how_to_answer(harness: 
     assert harness.noted == ["BlueLake", "RedStone"]
 
 
-@pytest.mark.parametrize("by", [NOBODY, OPERATOR], ids=["itself", "the operator"])
+STATE = (
+    "SELECT read_ts IS NOT NULL, ack_ts IS NOT NULL, withdrawn_ts IS NOT NULL FROM recipients WHERE sender_id = "
+    "(SELECT id FROM agents WHERE name = 'BlueLake')"
+)
+COUNTS = "SELECT unread_count, ack_pending_count FROM agents WHERE name = 'RedStone'"
+RECEIPTS = "SELECT step FROM outbox WHERE kind = 'receipt'"
+
+
 @pytest.mark.parametrize("accept", [True, False])
-async def test_whoever_answers_the_request_for_its_target_closes_its_mail(
-    harness: ContactsHarness, by: Credentials, *, accept: bool
+async def test_whoever_is_asked_has_read_and_acknowledged_the_request_by_its_answer(
+    harness: ContactsHarness, *, accept: bool
 ) -> None:
     await harness.ask()
 
     await harness.call(
-        "respond_contact", by, project_key=APP, to_agent="RedStone", from_agent="BlueLake", accept=accept
+        "respond_contact", NOBODY, project_key=APP, to_agent="RedStone", from_agent="BlueLake", accept=accept
     )
 
-    state = (
-        "SELECT read_ts IS NOT NULL, ack_ts IS NOT NULL FROM recipients WHERE sender_id = (SELECT id FROM agents WHERE"
-    )
-    assert harness.rows(f"{state} name = 'BlueLake')") == [(1, 1)]
-    assert harness.rows("SELECT unread_count, ack_pending_count FROM agents WHERE name = 'RedStone'") == [(0, 0)]
-    assert harness.rows("SELECT count(*) FROM outbox WHERE kind = 'receipt' AND step = 'acknowledged'") == [(1,)]
+    assert (harness.rows(STATE), harness.rows(COUNTS)) == ([(1, 1, 0)], [(0, 0)])
+    assert harness.rows(RECEIPTS) == [("acknowledged",)]
+
+
+@pytest.mark.parametrize("accept", [True, False])
+async def test_a_request_that_the_operator_answered_is_withdrawn_and_nobody_has_read_it(
+    harness: ContactsHarness, *, accept: bool
+) -> None:
+    await harness.ask()
+    answer = {"project_key": APP, "to_agent": "RedStone", "from_agent": "BlueLake", "accept": accept}
+
+    await harness.call("respond_contact", OPERATOR, **answer)
+    once = harness.rows("SELECT withdrawn_ts, withdrawn_reason FROM message_terms")
+    await harness.call("respond_contact", OPERATOR, **answer)
+
+    assert (harness.rows(STATE), harness.rows(COUNTS)) == ([(0, 0, 1)], [(0, 0)])
+    assert harness.rows(RECEIPTS) == []
+    assert once[0][1] == "The operator has answered it."
+    assert harness.rows("SELECT withdrawn_ts, withdrawn_reason FROM message_terms") == once
+    ((changed_by,),) = harness.rows("SELECT agent_id FROM outbox WHERE kind = 'mail' ORDER BY seq DESC LIMIT 1")
+    assert changed_by is None
+
+
+async def test_one_that_was_read_before_the_operator_answered_stays_the_agents(harness: ContactsHarness) -> None:
+    await harness.ask()
+    ((number,),) = harness.rows("SELECT max(id) FROM messages")
+    red = harness.seeded.red.id
+    await harness.seeded.store.write(lambda tx: tx.inboxes.mark_all_read(red, [number], tx.now))
+
+    answer = {"project_key": APP, "to_agent": "RedStone", "from_agent": "BlueLake", "accept": True}
+    await harness.call("respond_contact", OPERATOR, **answer)
+
+    assert (harness.rows(STATE), harness.rows(COUNTS)) == ([(1, 0, 0)], [(0, 1)])
 
 
 @pytest.mark.parametrize(("by", "recorded"), [(NOBODY, "RedStone"), (OPERATOR, None)], ids=["itself", "the operator"])

@@ -13,7 +13,7 @@ from mcp_agent_mail.core.errors import call_text, suggest_call
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.agents import ContactPolicy
+from mcp_agent_mail.domain.agents import AgentKind, ContactPolicy
 from mcp_agent_mail.domain.archive_format.contacts import contact_snapshot
 from mcp_agent_mail.domain.contacts import (
     MAX_LINKS_OF_SOURCE,
@@ -35,6 +35,7 @@ from mcp_agent_mail.store.transaction import Tx
 
 MAX_INTROS = 20
 """Introductions of one agent that its target's answer closes, the newest first: each request has one."""
+_ANSWERED = "The operator has answered it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,8 +151,16 @@ def answer(tx: Tx, source: Actor, target: Actor, expires_ts: Micros | None, *, b
     return LinkAnswer(contact=contact, changed=1, returned=returned)
 
 
-def close_request(tx: Tx, source: Actor, target: Actor) -> None:
-    """The target's word is there: the introductions that asked it for that are read and acknowledged."""
+def close_request(tx: Tx, source: Actor, target: Actor, *, by_operator: bool = False) -> None:
+    """The target's word is there: the introductions that asked it for that are read and acknowledged. Where the
+    operator has answered, the target has read nothing: what it has not is withdrawn, and the rest stays its own.
+    """
+    if by_operator and target.agent.kind is not AgentKind.HUMAN:
+        unread = tx.contacts.unanswered_intros(source.agent.id, target.agent.id, MAX_INTROS, unread=True)
+        for message_id in unread:
+            tx.ladder.withdraw(message_id, tx.now, _ANSWERED)
+        record_events(tx, unread, None)
+        return
     asked = tx.contacts.unanswered_intros(source.agent.id, target.agent.id, MAX_INTROS)
     states = tx.inboxes.acknowledge_all(target.agent.id, asked, tx.now)
     for message_id, state in states.items():

@@ -106,7 +106,7 @@ class ContactService:
             now = tx.now
             expires_ts = None if accept_for_s is None else Micros(now + accept_for_s * SECOND)
             answered = answer(tx, source, target, expires_ts, by_operator=caller.is_operator)
-            close_request(tx, source, target)
+            close_request(tx, source, target, by_operator=caller.is_operator)
             return ContactAnswered(source=source, target=target, answered=answered, now=now)
 
         responded = await self._store.write(unit)
