@@ -66,6 +66,22 @@ async def test_the_same_answer_again_changes_nothing_and_leads_to_what_was_done(
         assert await swarm.app.store.read(lambda view: list(view.contacts.each())) == before
 
 
+async def test_the_same_answer_again_is_none_also_where_the_request_was_made_again_between(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        person = await swarm.sign_in()
+        path = f"/mail/{swarm.bills}/contacts"
+        fields = fields_of(swarm, "approve") | {"seen": _seen_on(await person.page(path))}
+        await person.press(path, path, fields)
+        await swarm.app.call(
+            "request_contact", project_key=SHOP, from_agent="GreenHill", to_agent="CopperOak", to_project=BILLS
+        )
+
+        again = await person.press(path, path, fields)
+
+        assert (again.status_code, again.headers["location"]) == (303, f"{path}?did=approved&link=1")
+
+
 async def test_of_two_answers_at_once_one_counts(tmp_path: Path) -> None:
     async with open_swarm(tmp_path) as swarm:
         await swarm.ask()

@@ -35,6 +35,9 @@ def link(source: str, target: str, relation: str, standing: str, *, project: str
     )
 
 
+DAY_S = 86_400
+
+
 def stored(status: LinkStatus, *, until_s: int | None = None) -> Contact:
     """GreenHill of the shop may, or may not, write to CopperOak of the bills, since the beginning of time."""
     ends = [
@@ -124,7 +127,10 @@ def test_of_a_link_that_is_not_what_was_answered_nobody_is_named(did: str, statu
     ("contact", "lasts_s", "is_so"),
     [
         (stored(LinkStatus.APPROVED, until_s=90), 90, True),
-        (stored(LinkStatus.APPROVED, until_s=89), 90, False),
+        (stored(LinkStatus.APPROVED, until_s=91), 90, False),
+        (stored(LinkStatus.APPROVED, until_s=30 * DAY_S), 31 * DAY_S, True),
+        (stored(LinkStatus.APPROVED, until_s=30 * DAY_S), 31 * DAY_S + 1, False),
+        (stored(LinkStatus.APPROVED), 90, False),
         (stored(LinkStatus.APPROVED, until_s=50), 50, False),
         (stored(LinkStatus.APPROVED, until_s=90), None, False),
         (stored(LinkStatus.PENDING, until_s=90), 90, False),

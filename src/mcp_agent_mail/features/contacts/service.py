@@ -13,6 +13,7 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind, ContactPolicy
 from mcp_agent_mail.domain.contacts import Contact, ContactRules, LinkStatus, Relation
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
+from mcp_agent_mail.features.contacts.as_seen import expected_link, require_as_seen
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy, check_consent, consent_context, may_write
 from mcp_agent_mail.features.contacts.links import LinkRequest, answer, ask, close_request
 from mcp_agent_mail.features.contacts.results import (
@@ -94,8 +95,9 @@ class ContactService:
         that name asks from.
 
         Only the target may, and it may without having been asked; the operator may in its place, recorded as the
-        operator. Held mail of the pair is delivered or returned.
+        operator. Held mail of the pair is delivered or returned. Raises AnsweredMeanwhile inside `answering_as_seen`.
         """
+        expected = expected_link()
         call = answer_call(project_key, to_agent, from_agent, from_project, accept=accept_for_s is not None)
 
         def unit(tx: Tx) -> ContactAnswered:
@@ -103,6 +105,7 @@ class ContactService:
                 target = _require_answerer(tx, caller, project_key, to_agent)
             source = require_source_of(tx, target, from_agent, from_project)
             require_asked(tx, source, target, call)
+            require_as_seen(tx.contacts.find(source.agent.id, target.agent.id), expected)
             now = tx.now
             expires_ts = None if accept_for_s is None else Micros(now + accept_for_s * SECOND)
             answered = answer(tx, source, target, expires_ts, by_operator=caller.is_operator)

@@ -6,7 +6,6 @@ Reads alone, by the rules of who reads what: they change nothing, and no agent i
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 
 from mcp_agent_mail.core.clock import Micros
@@ -75,8 +74,6 @@ class PeopleService:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.answering = asyncio.Lock()
-        """Whoever answers a request for contact looks first what it is, and nobody answers between."""
 
     async def lease_counts(self, caller: Caller, project: Project, agents: Sequence[AgentId]) -> Mapping[AgentId, int]:
         """How many live file reservations each has; nothing for who may not read the project's work."""

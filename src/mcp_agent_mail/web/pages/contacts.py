@@ -6,6 +6,7 @@ from mcp_agent_mail.core.errors import Conflict, InvalidInput
 from mcp_agent_mail.core.ids import ContactId, read_number
 from mcp_agent_mail.domain.contacts import Contact
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.contacts.as_seen import AnsweredMeanwhile, answering_as_seen
 from mcp_agent_mail.web.addresses import own_path, project_url, with_more, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.page_numbers import page_number
@@ -17,7 +18,6 @@ from mcp_agent_mail.web.views.contacts import (
     contact_view,
     is_answered_so,
     link_kinds,
-    seen_of,
     told_link,
 )
 
@@ -78,13 +78,15 @@ async def answer(page: PageContext) -> PageAnswer:
     lasts_s = LASTS[word]
     source_project = await page.services.pages.oversight.project(request.field("from_project") or project.slug)
     moved = None
-    async with page.services.pages.people.answering:
-        link = await _asked_link(page, project, source_project)
-        if _is_as_seen(page, link):
+    try:
+        with answering_as_seen(request.field("seen")):
             moved = await _give(page, project, lasts_s)
-            link = await _asked_link(page, project, source_project)
-        elif not is_answered_so(link, lasts_s, page.now):
-            raise _answered_otherwise(page, link)
+    except AnsweredMeanwhile:
+        link = await _asked_link(page, project, source_project)
+        if not is_answered_so(link, lasts_s, page.now):
+            raise _answered_otherwise(page, link) from None
+    else:
+        link = await _asked_link(page, project, source_project)
     done = {
         "did": "denied" if lasts_s is None else "approved",
         "mail": moved,
@@ -119,12 +121,6 @@ async def _asked_link(page: PageContext, project: Project, source_project: Proje
     return await page.services.pages.people.link(
         page.caller, project, target, source_project=source_project, source=source
     )
-
-
-def _is_as_seen(page: PageContext, link: Contact | None) -> bool:
-    """Whether the form answers what is so. One that says nothing of what it saw is believed."""
-    seen = page.request.field("seen")
-    return not seen or seen_of(link) == seen
 
 
 def _answered_otherwise(page: PageContext, link: Contact | None) -> AnsweredAlready:

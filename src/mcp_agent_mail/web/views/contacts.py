@@ -10,9 +10,11 @@ from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.contacts import HELD_REASON, Contact, LinkStatus, Party, Relation
 from mcp_agent_mail.domain.projects import project_name
+from mcp_agent_mail.features.contacts.as_seen import seen_of
 from mcp_agent_mail.web.addresses import agent_url
 from mcp_agent_mail.web.render.circle_layout import AgentGraph, GraphAgent, GraphLine, agent_graph
 
+_DAY = Micros(86_400 * SECOND)
 _WORDS = {
     Relation.NONE: "none",
     Relation.PENDING: "asks",
@@ -122,25 +124,18 @@ def _told_moved(answer: str, moved: str, mail: str) -> str:
     return f"{answer}. {count} held {'message was' if count == 1 else 'messages were'} {moved}."
 
 
-def seen_of(contact: Contact | None) -> str:
-    """A request stays what it was while it waits, however often it is made; all else changes with each answer."""
-    if contact is None:
-        return "none"
-    if contact.status is LinkStatus.PENDING:
-        return str(contact.status)
-    return f"{contact.status}-{contact.updated_ts}"
-
-
 def is_answered_so(contact: Contact | None, lasts_s: int | None, now: Micros) -> bool:
     """Whether it stands as an answer would make it: approved for so many seconds from when that was said, or denied
-    (None).
+    (None). An approved link says when it was last asked for, which may be a day after that.
     """
     if contact is None:
         return False
     if lasts_s is None:
         return contact.relation(now) is Relation.BLOCKED
-    ends = contact.updated_ts + lasts_s * SECOND
-    return contact.relation(now) is Relation.APPROVED and contact.expires_ts == ends
+    if contact.relation(now) is not Relation.APPROVED or contact.expires_ts is None:
+        return False
+    said_ts = contact.expires_ts - lasts_s * SECOND
+    return contact.updated_ts - _DAY <= said_ts <= contact.updated_ts
 
 
 def told_link(contact: Contact | None, now: Micros) -> str:
