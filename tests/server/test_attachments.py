@@ -18,7 +18,7 @@ from tests.features.messaging.harness import LIB
 from tests.seeded_store import token_of
 from tests.server.whole_app import asking, open_whole_app
 
-FACTS = RequestFacts(credentials=Credentials(via="rpc"), request_id="req-1")
+FACTS = RequestFacts(credentials=Credentials(via="rpc"), request_id="req-1", opener=None)
 TEXT = b"<script>alert(1)</script>"
 WHERE = f"/attachments/code-app/{digest_of(TEXT)}"
 PICTURE = f"/attachments/code-app/{digest_of(PNG)}"

@@ -35,7 +35,7 @@ FULL = {"at_work": 1, "limit": 1, "retry_after_s": 1}
 
 
 def _by(connection: str) -> RequestFacts:
-    return RequestFacts(credentials=Credentials(via="mcp", origin=connection), request_id=connection)
+    return RequestFacts(credentials=Credentials(via="mcp", origin=connection), request_id=connection, opener=None)
 
 
 @pytest.mark.parametrize("argument", ["registration_token", "sender_token"])
@@ -280,7 +280,7 @@ async def _outcome(
     role: Role, name: str, arguments: dict[str, Json] | None = None, *, via: Literal["mcp", "rpc"] = "rpc"
 ) -> str:
     """`ok`, what is held and needed, or the kind of error."""
-    facts = RequestFacts(credentials=Credentials(via=via, role=role), request_id="1")
+    facts = RequestFacts(credentials=Credentials(via=via, role=role), request_id="1", opener=None)
     try:
         await Calls(TABLE, ResourceTable([])).run_tool(name, arguments or {}, facts)
     except BeyondRole as refused:
@@ -291,7 +291,7 @@ async def _outcome(
 
 
 async def test_an_argument_that_writes_is_what_needs_the_role_and_the_rest_is_still_to_be_had() -> None:
-    facts = RequestFacts(credentials=Credentials(via="rpc", role=Role.READER), request_id="1")
+    facts = RequestFacts(credentials=Credentials(via="rpc", role=Role.READER), request_id="1", opener=None)
 
     with pytest.raises(BeyondRole) as refused:
         await Calls(TABLE, ResourceTable([])).run_tool("look", {"mark_read": True}, facts)
@@ -350,7 +350,9 @@ async def test_each_call_and_read_is_charged_once_and_refused_before_it_runs() -
             raise RateLimited("Too many.", data={"retry_after_s": 1.0})
 
     calls = Calls(TABLE, ResourceTable([]))
-    facts = RequestFacts(credentials=Credentials(via="rpc", role=Role.READER), request_id="1", charge=charge)
+    facts = RequestFacts(
+        credentials=Credentials(via="rpc", role=Role.READER), request_id="1", opener=None, charge=charge
+    )
 
     await calls.run_tool("look", {}, facts)
     with pytest.raises(NotFound):

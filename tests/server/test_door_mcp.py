@@ -24,7 +24,8 @@ from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.doors import Doors, ServerParts
 from tests.mcp_way import HAS_FAST_PATH
-from tests.server.hosted import hosted, toy_app
+from tests.server.edge.asked_edge import SERVER
+from tests.server.hosted import hosted, toy_app, toy_edge
 from tests.server.test_mcp import ERAS, HANDSHAKE, handshake_call, post
 
 HELLO = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
@@ -137,6 +138,23 @@ async def _say(toy: Toy, name: str, text: str, tool: str = "say", **headers: str
     answer = await post(toy.at(name), handshake_call, "tools/call", params, **headers)
     assert answer.status_code == 200, answer.text
     return answer.json()["result"]
+
+
+async def test_a_session_that_a_token_opened_serves_that_token_alone() -> None:
+    toy = Toy()
+    door = _Door(toy, ServerParts(Calls(ToolTable([]), ResourceTable([])), has_fast_path=HAS_FAST_PATH))
+    edge = toy_edge(server_token=SERVER, trust_loopback=True)
+    async with hosted(toy_app(edge, doors=Doors(by_part={"/agents/": door}, apps={Door.POSTAL: door}))) as toy.url:
+        own: dict[str, str] = {"Authorization": f"Bearer {SERVER}"}
+        opened = await post(toy.at("bob"), handshake_call, "initialize", HELLO, **own)
+        session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "MCP-Protocol-Version": HANDSHAKE}
+        seen = [await post(toy.at(name), handshake_call, "ping", {}, **session) for name in ("bob", "mallory")]
+        async with httpx.AsyncClient() as client:
+            ended = await client.delete(toy.at("mallory"), headers=session)
+        after = await post(toy.at("bob"), handshake_call, "ping", {}, **session, **own)
+
+    assert [(one.status_code, one.headers.get("mcp-session-id")) for one in seen] == [(200, None)] * 2
+    assert (ended.status_code, after.headers["mcp-session-id"]) == (200, session["Mcp-Session-Id"])
 
 
 @ERAS

@@ -21,7 +21,7 @@ from tests.server.whole_app import asking, open_services, open_whole_app, settin
 
 CODE = "/code/app"
 JSON = {"Content-Type": "application/json"}
-FACTS = RequestFacts(credentials=Credentials(via="rpc"), request_id="req-1")
+FACTS = RequestFacts(credentials=Credentials(via="rpc"), request_id="req-1", opener=None)
 EVENT = {
     "event_key": "0" * 32,
     "ts": "2026-01-01T00:00:00Z",

@@ -131,7 +131,7 @@ async def test_while_a_call_runs_nobody_holds_its_body() -> None:
         pass
 
     calls = Calls(ToolTable([tool(look, cluster="toys", title="Look")]), ResourceTable([]))
-    facts = RequestFacts(credentials=Credentials(via="rpc"), request_id="1")
+    facts = RequestFacts(credentials=Credentials(via="rpc"), request_id="1", opener=None)
     await Rpc(calls).answer("look", {"method": "POST"}, {b"content-type": b"application/json"}, facts, receive, send)
 
     assert during == [ours]

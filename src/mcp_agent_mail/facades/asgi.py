@@ -24,7 +24,7 @@ Send = Callable[[Message], Awaitable[None]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoorRequest:
     """One HTTP request to a door, whose Host, Origin and token were judged. `headers` have their names in lower case,
-    of a repeated one the last value; `query` is decoded, of a repeated key the last.
+    of a repeated one the last value; `query` is decoded, of a repeated key the last. `opener` is whose token it was.
     """
 
     scope: Scope
@@ -32,6 +32,7 @@ class DoorRequest:
     query: Mapping[str, str]
     credentials: Credentials
     request_id: str
+    opener: str | None
 
     @property
     def path(self) -> str:

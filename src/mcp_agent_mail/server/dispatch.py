@@ -71,8 +71,8 @@ class RequestFacts:
 
     credentials: Credentials
     request_id: str
+    opener: str | None
     is_let_in_by_token: bool = False
-    opener: str | None = None
     charge: Callable[[RateClass], None] = free
     wishes: ResponsePreferences = NO_WISHES
     trace: Mapping[str, str] | None = None

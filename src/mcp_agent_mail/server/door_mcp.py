@@ -41,5 +41,7 @@ class DoorMcp:
 
     async def answer(self, request: DoorRequest, receive: Receive, send: Send) -> None:
         """Answer one request as that of whom its credentials tell: each request of a session has its own."""
-        request.scope[FACTS] = RequestFacts(credentials=request.credentials, request_id=request.request_id)
+        request.scope[FACTS] = RequestFacts(
+            credentials=request.credentials, request_id=request.request_id, opener=request.opener
+        )
         await self._endpoint.answer(request.scope, request.headers, receive, send)

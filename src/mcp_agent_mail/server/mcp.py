@@ -61,7 +61,7 @@ _INVALID_REQUEST = -32600
 _OURS = frozenset(
     {"tools/call", "resources/read", "resources/subscribe", "resources/unsubscribe", "subscriptions/listen"}
 )
-_NO_REQUEST = RequestFacts(credentials=Credentials(via="mcp"), request_id="in-process")
+_NO_REQUEST = RequestFacts(credentials=Credentials(via="mcp"), request_id="in-process", opener=None)
 
 Context = ServerRequestContext[Any, Any]
 

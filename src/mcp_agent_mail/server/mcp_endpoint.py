@@ -30,6 +30,7 @@ from mcp_agent_mail.server.fast_path.known_requests import PING, READ, TOOL_CALL
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.mcp import FACTS
 from mcp_agent_mail.server.rendering.responses import send_detail, send_json, send_value
+from mcp_agent_mail.server.sessions.answers import AnswerInSession
 from mcp_agent_mail.server.sessions.forgotten_sessions import ForgottenSession, ForgottenSessions
 from mcp_agent_mail.server.sessions.open_sessions import SESSION_ID, OpenSessions, Transports
 from mcp_agent_mail.server.sessions.request_ids import (
@@ -50,7 +51,6 @@ from mcp_agent_mail.server.transport.protocol_versions import is_modern
 _SESSION_ENDED = refusal(-32600, "The client ended this session.")
 _SESSION_ENDED_MEANWHILE = refusal(-32603, "Session terminated before the request completed")
 """As the SDK says it."""
-_TAKEN = 202
 _CANCELLED = b'"error":{"code":-32800,"message":"Request cancelled"}}'
 """How the SDK's answer to a cancelled call ends; no result does."""
 PATH = "/mcp"
@@ -198,11 +198,10 @@ class McpEndpoint:
         session = headers.get(SESSION_ID)
         if is_modern(headers):
             return self._fast_path.find(headers, message, is_modern=True) if session is None else None
-        if session is not None:
-            if transport is None and self._open.has_ended(session):
-                return None
-            if transport is not None and not (self._open.is_accepted(session) and answers_in_json(transport)):
-                return None
+        if transport is None and self._open.has_ended(session):
+            return None
+        if transport is not None and not answers_in_json(transport):
+            return None
         return self._fast_path.find(headers, message, is_modern=False)
 
     async def _answer_known(
@@ -265,20 +264,16 @@ class McpEndpoint:
         send: Send,
         posted: _Posted | None,
     ) -> None:
-        session, statuses = _id_of(transport), list[int]()
-
-        async def send_and_note(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                statuses.append(message["status"])
-            await send(message)
-
+        session, answer = _id_of(transport), AnswerInSession(transport, send)
         try:
             with self._ids.entered(session, None if posted is None else posted.request_id):
-                await self._stateful.handle_request(scope, receive, send_and_note)
+                await answer.given(self._stateful.handle_request, scope, receive)
         except TakenId as refused:
             await send_value(send, 400, refusal(-32600, refused.text))
             return
-        if posted is not None and statuses == [_TAKEN] and not is_modern(headers):
+        if answer.is_ended:
+            await send_value(send, 404, _SESSION_ENDED)
+        if posted is not None and answer.is_taken and not is_modern(headers):
             # A notification. What it may end of the SDK's own the SDK has ended.
             self._ids.cancel(session, posted.cancelled_id)
 
@@ -321,13 +316,8 @@ class McpEndpoint:
             await self._stateless.handle_request(scope, receive, send)
 
     async def _open_session(self, scope: Scope, receive: Receive, send: Send, posted: _Posted) -> None:
-        with self._open.opening(posted.size_bytes, opener_of(scope)) as note:
-
-            async def send_and_note(message: Message) -> None:
-                note(message)
-                await send(message)
-
-            await self._stateful.handle_request(scope, receive, send_and_note)
+        async with self._open.opening(posted.size_bytes, opener_of(scope)) as opening:
+            await self._stateful.handle_request(scope, receive, opening.sending(send))
 
 
 def opener_of(scope: Scope) -> str | None:

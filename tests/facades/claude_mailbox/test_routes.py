@@ -307,7 +307,12 @@ def test_a_session_that_was_renamed_ends_though_it_knows_its_first_name_alone(se
 )
 def test_a_watch_waits_25_s_and_300_at_most(query: bytes, waits_s: float) -> None:
     request = DoorRequest(
-        scope={"query_string": query}, headers={}, query={}, credentials=Credentials(via="mcp"), request_id="1"
+        scope={"query_string": query},
+        headers={},
+        query={},
+        credentials=Credentials(via="mcp"),
+        request_id="1",
+        opener=None,
     )
 
     assert routes._timeout(request) == waits_s

@@ -15,7 +15,7 @@ from mcp_agent_mail.server.rendering.mcp_words import OURS, McpWords
 from mcp_agent_mail.server.transport.hearing import RequestHearing
 from tests.server.hosted import toy_resources, toy_tools
 
-FACTS = RequestFacts(credentials=Credentials(via="mcp"), request_id="one")
+FACTS = RequestFacts(credentials=Credentials(via="mcp"), request_id="one", opener=None)
 
 
 def tables(words: McpWords = OURS) -> TableCalls:

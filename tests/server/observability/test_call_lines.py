@@ -19,7 +19,7 @@ from mcp_agent_mail.server.observability.call_lines import CallLines, EndedCall
 from mcp_agent_mail.server.observability.line_queue import LineQueue
 from tests.server.observability.pipe import Pipe
 
-FACTS = RequestFacts(credentials=Credentials(via="mcp"), request_id="1")
+FACTS = RequestFacts(credentials=Credentials(via="mcp"), request_id="1", opener=None)
 
 
 @pytest.fixture(autouse=True)

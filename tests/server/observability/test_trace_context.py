@@ -10,7 +10,7 @@ from mcp_agent_mail.server.observability.trace_context import read_trace, with_m
 
 HEADER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 META = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-FACTS = RequestFacts(credentials=Credentials(via="mcp"), request_id="1", trace={"traceparent": HEADER})
+FACTS = RequestFacts(credentials=Credentials(via="mcp"), request_id="1", opener=None, trace={"traceparent": HEADER})
 
 
 def test_headers_name_a_parent_and_its_state() -> None:

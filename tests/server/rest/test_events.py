@@ -21,7 +21,7 @@ from mcp_agent_mail.server.rest.events import COMMENT, PATH, EventsEndpoint
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits
 from tests.server.served_mail import ME, Served, serving
 
-FACTS = RequestFacts(credentials=Credentials(via="rpc"), request_id="req-1")
+FACTS = RequestFacts(credentials=Credentials(via="rpc"), request_id="req-1", opener=None)
 
 
 class Reading:

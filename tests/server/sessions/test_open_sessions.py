@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 import httpx
 import pytest
+from starlette.types import Message
 
 from mcp_agent_mail.server.sessions.open_sessions import MAX_KEPT_BYTES, OpenSessions, Transports
 from tests.server.served_mail import PROJECT, Served, serving
@@ -25,19 +25,32 @@ class Kept:
     """The SDK's sessions, as far as they matter here, and ours."""
 
     def __init__(self, *, most: int = 10) -> None:
-        self.transports: dict[str, object] = {}
+        self.transports: dict[str, _Transport] = {}
         self.sessions = OpenSessions(lambda: cast("Transports", self.transports), most=most)
+        self.sent: list[Message] = []
 
-    @contextmanager
-    def opening(self, name: str, size_bytes: int = 100, opener: str | None = None) -> Iterator[Any]:
-        with self.sessions.opening(size_bytes, opener) as note:
-            self.transports[name] = name
-            yield note
+    async def send(self, message: Message) -> None:
+        self.sent.append(message)
 
-    def open(self, name: str, size_bytes: int = 100, *, opener: str | None = None, body: bytes = RESULT) -> None:
-        with self.opening(name, size_bytes, opener) as note:
-            note({"type": "http.response.start", "headers": [(b"mcp-session-id", name.encode())]})
-            note({"type": "http.response.body", "body": body})
+    async def open(
+        self, name: str, size_bytes: int = 100, *, opener: str | None = None, body: bytes = RESULT, at: Any = None
+    ) -> None:
+        """`at` is called once the answer is under way."""
+        self.transports[name] = _Transport(self.transports, name)
+        async with self.sessions.opening(size_bytes, opener) as opening:
+            send = opening.sending(self.send)
+            await send({"type": "http.response.start", "headers": [(b"a", b"b"), (b"mcp-session-id", name.encode())]})
+            await send({"type": "http.response.body", "body": body})
+            if at is not None:
+                at()
+
+
+class _Transport:
+    def __init__(self, transports: dict[str, _Transport], name: str) -> None:
+        self._transports, self._name = transports, name
+
+    async def terminate(self) -> None:
+        del self._transports[self._name]
 
 
 @pytest.fixture
@@ -46,8 +59,10 @@ def kept() -> Kept:
 
 
 @pytest.mark.parametrize(("opener", "may_use"), [(OWN, [OWN]), (None, [OWN, "another's", None])])
-def test_one_that_a_token_opened_serves_that_token_alone(kept: Kept, opener: str | None, may_use: list[Any]) -> None:
-    kept.open("a", opener=opener)
+async def test_one_that_a_token_opened_serves_that_token_alone(
+    kept: Kept, opener: str | None, may_use: list[Any]
+) -> None:
+    await kept.open("a", opener=opener)
 
     found = [one for one in (OWN, "another's", None) if kept.sessions.find(b"a", one)]
 
@@ -57,59 +72,68 @@ def test_one_that_a_token_opened_serves_that_token_alone(kept: Kept, opener: str
     assert kept.sessions.find(None, OWN) is None
 
 
-def test_one_that_the_sdk_ended_is_found_no_more(kept: Kept) -> None:
-    kept.open("a", opener=OWN)
+async def test_one_that_the_sdk_ended_is_found_no_more(kept: Kept) -> None:
+    await kept.open("a", opener=OWN)
     del kept.transports["a"]
 
     assert kept.sessions.find(b"a", OWN) is None
     assert not kept.sessions.is_open(b"a")
 
 
-def test_only_a_result_makes_it_one_that_answers_more(kept: Kept) -> None:
-    kept.open("a")
-    kept.open("b", body=ERROR)
+@pytest.mark.parametrize("body", [ERROR, b"", b"no JSON"])
+async def test_one_that_had_no_result_is_ended_before_anybody_hears_of_it(kept: Kept, body: bytes) -> None:
+    await kept.open("a", MAX_KEPT_BYTES, body=body)
 
-    assert [kept.sessions.is_accepted(name) for name in (b"a", b"b", b"c")] == [True, False, False]
+    assert kept.sent[0]["headers"] == [(b"a", b"b")]
+    assert (kept.transports, kept.sessions.has_room_for(MAX_KEPT_BYTES)) == ({}, True)
 
 
-def test_there_is_no_room_beyond_the_most_those_counted_that_are_opening() -> None:
+async def test_one_that_had_a_result_is_named_by_its_answer(kept: Kept) -> None:
+    await kept.open("a")
+
+    assert (b"mcp-session-id", b"a") in kept.sent[0]["headers"]
+    assert [one["type"] for one in kept.sent] == ["http.response.start", "http.response.body"]
+
+
+async def test_there_is_no_room_beyond_the_most_those_counted_that_are_opening() -> None:
     kept = Kept(most=2)
-    kept.open("a")
-    with kept.sessions.opening(100, None):
+    await kept.open("a")
+    async with kept.sessions.opening(100, None):
         opening = kept.sessions.has_room_for(100)
 
     assert (opening, kept.sessions.has_room_for(100)) == (False, True)
 
 
-def test_what_they_keep_is_bounded_together_and_counts_once_while_they_open(kept: Kept) -> None:
+async def test_what_they_keep_is_bounded_together_and_counts_once_while_they_open(kept: Kept) -> None:
     half = MAX_KEPT_BYTES // 2
-    seen = []
-    with kept.opening("a", half) as note:
+    seen: list[bool] = []
+    async with kept.sessions.opening(half, None):
         seen.append(kept.sessions.has_room_for(half + 1))
-        note({"type": "http.response.start", "headers": [(b"mcp-session-id", b"a")]})
-        seen += [kept.sessions.has_room_for(half + 1), kept.sessions.has_room_for(half)]
+
+    def look() -> None:
+        seen.extend(kept.sessions.has_room_for(size) for size in (half + 1, half))
+
+    await kept.open("a", half, at=look)
 
     assert seen == [False, False, True]
+    assert kept.sessions.find(b"a", None) is not None
 
 
-def test_one_that_was_refused_or_given_up_keeps_nothing(kept: Kept) -> None:
-    with kept.sessions.opening(MAX_KEPT_BYTES, None) as note:
-        note({"type": "http.response.start", "headers": []})
-        note({"type": "http.response.body", "body": RESULT})
-    with pytest.raises(asyncio.CancelledError), kept.sessions.opening(MAX_KEPT_BYTES, None):
-        raise asyncio.CancelledError
+async def test_one_that_was_given_up_keeps_nothing(kept: Kept) -> None:
+    with pytest.raises(asyncio.CancelledError):
+        async with kept.sessions.opening(MAX_KEPT_BYTES, None):
+            raise asyncio.CancelledError
 
     assert kept.sessions.has_room_for(MAX_KEPT_BYTES)
 
 
-def test_of_those_that_the_sdk_ended_nothing_is_kept(kept: Kept) -> None:
-    kept.open("a", MAX_KEPT_BYTES, opener=OWN)
-    del kept.transports["a"]
+async def test_of_those_that_the_sdk_ended_nothing_is_kept(kept: Kept) -> None:
+    await kept.open("a", MAX_KEPT_BYTES, opener=OWN)
+    ended = kept.transports.pop("a")
     has_room = kept.sessions.has_room_for(MAX_KEPT_BYTES)
-    kept.transports["a"] = "a"
+    kept.transports["a"] = ended
 
     assert has_room
-    assert not kept.sessions.is_accepted(b"a")
     assert kept.sessions.find(b"a", OWN) is None
 
 
@@ -217,3 +241,12 @@ async def test_one_that_was_opened_without_a_token_serves_whatever_is_shown(serv
     answers = [await session.post(one, "ping", {}, id=1) for one in shown]
 
     assert [one.headers.get("mcp-session-id") for one in answers] == [session.headers["Mcp-Session-Id"]] * 3
+
+
+async def test_a_refused_initialize_names_no_session_and_leaves_none(served: Served) -> None:
+    hello: dict[str, Any] = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}}
+
+    refused = await served.client.post("/mcp", json=hello, headers=JSON_HEADERS)
+
+    assert (refused.status_code, "error" in refused.json()) == (200, True)
+    assert "mcp-session-id" not in refused.headers

@@ -32,11 +32,12 @@ def test_a_call_with_a_token_whose_client_takes_event_streams_wants_one() -> Non
         {**CALL, "method": "tools/list"},
         {**CALL, "params": {"name": "t", "arguments": {"progressToken": 7}}},
         {**CALL, "params": {"_meta": {"progressToken": True}}},
+        {**CALL, "params": {"_meta": {"progressToken": 1 << 64}}},
         {**CALL, "params": {"_meta": {"progressToken": [7]}}},
         {**CALL, "params": ["progressToken"]},
         {key: value for key, value in CALL.items() if key != "id"},
     ],
-    ids=["another method", "an argument", "a boolean", "a list", "no object", "a notification"],
+    ids=["another method", "an argument", "a boolean", "a large number", "a list", "no object", "a notification"],
 )
 def test_nothing_else_does(message: Any) -> None:
     assert token(message) is None

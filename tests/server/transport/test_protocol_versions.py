@@ -25,6 +25,8 @@ def test_a_request_without_the_header_is_let_through() -> None:
         (CALL, 7),
         ({**CALL, "id": "seven"}, "seven"),
         ({**CALL, "id": True}, None),
+        ({**CALL, "id": 1 << 53}, 1 << 53),
+        ({**CALL, "id": 1 << 64}, None),
         ({**CALL, "id": [7]}, None),
         ({**CALL, "params": [1]}, 7),
         ({**CALL, "params": {"_meta": 5}}, 7),

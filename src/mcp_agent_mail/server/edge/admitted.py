@@ -50,3 +50,8 @@ class Admitted:
     subject_hash: bytes | None = None
     expires_ts: Micros | None = None
     is_live: Callable[[], bool] | None = field(default=None, compare=False)
+
+    @property
+    def opener(self) -> str | None:
+        """Whose token let the request in: a session of MCP that it opens serves its own alone. None without one."""
+        return self.payer if self.bearer_is_spent else None

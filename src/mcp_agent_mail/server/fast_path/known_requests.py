@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.server.identity import Headers
+from mcp_agent_mail.server.transport.message_ids import is_id
 
 TOOL_CALL, READ, PING = "tools/call", "resources/read", "ping"
 _KEYS = {
@@ -22,8 +23,6 @@ _KEYS = {
     PING: frozenset({"_meta"}),
 }
 _ENVELOPE = frozenset({"jsonrpc", "id", "method", "params"})
-_MOST_ID = 1 << 53
-"""Larger numbers are not the same in every JSON parser."""
 _JSON_TYPES = frozenset({b"application/json", b"application/*", b"*/*"})
 
 
@@ -62,13 +61,7 @@ def _is_ours(message: JsonObject) -> bool:
     if not message.keys() <= _ENVELOPE or message.get("jsonrpc") != "2.0":
         return False
     method = message.get("method")
-    return isinstance(method, str) and method in _KEYS and _is_plain_id(message.get("id"))
-
-
-def _is_plain_id(value: object) -> bool:
-    if isinstance(value, bool):
-        return False
-    return isinstance(value, str) or (isinstance(value, int) and abs(value) <= _MOST_ID)
+    return isinstance(method, str) and method in _KEYS and is_id(message.get("id"))
 
 
 def _has_arguments(method: str, params: JsonObject) -> bool:

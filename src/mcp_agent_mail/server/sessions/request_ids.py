@@ -81,8 +81,7 @@ class RequestIds:
                     raise
                 raise request.ended_by from None
             finally:
-                if self._running.get(key) is request:
-                    del self._running[key]
+                del self._running[key]
             # Its work went on to its end, and nobody takes the answer.
             if request.ended_by is not None:
                 request.take_back()

@@ -243,7 +243,6 @@ class HttpApp:
         if is_foreign:
             admitted = replace(admitted, role=min(admitted.role, Role.WRITER))
         charge = self._edge.charge_of(admitted)
-        opener = admitted.payer if admitted.bearer_is_spent else None
         facts = RequestFacts(
             credentials=read_credentials(
                 headers,
@@ -252,12 +251,12 @@ class HttpApp:
                 admitted=admitted,
                 origin=_connection(scope),
                 is_remote=is_from_elsewhere(headers, peer(scope)),
-                session=endpoint and endpoint.session(headers, opener),
+                session=endpoint and endpoint.session(headers, admitted.opener),
                 forgotten_session=endpoint and endpoint.forgotten_session(scope["method"], headers),
             ),
             request_id=request.id,
             is_let_in_by_token=admitted.bearer_is_spent,
-            opener=opener,
+            opener=admitted.opener,
             charge=charge or free,
             wishes=wishes,
             trace=read_trace(headers) if self._reads_trace else None,
@@ -327,7 +326,14 @@ class HttpApp:
             is_remote=is_from_elsewhere(headers, peer(scope)),
         )
         query = read_query(scope["query_string"])
-        asked = DoorRequest(scope=scope, headers=headers, query=query, credentials=credentials, request_id=request.id)
+        asked = DoorRequest(
+            scope=scope,
+            headers=headers,
+            query=query,
+            credentials=credentials,
+            request_id=request.id,
+            opener=admitted.opener,
+        )
         await self._edge.answer_while_live(admitted, receive, send, partial(door.answer, asked))
 
     def _endpoint_of(self, path_class: PathClass | None, wishes: ResponsePreferences) -> McpEndpoint | None:
