@@ -82,7 +82,7 @@ _OF_PROJECT = f"""
 _UNANSWERED = """
 SELECT m.id, m.subject, m.body_md FROM recipients r INDEXED BY recipients_unacked JOIN messages m ON m.id = r.message_id
 WHERE r.agent_id = ? AND r.sender_id = ? AND r.delivery_seq IS NOT NULL AND r.ack_required = 1 AND r.ack_ts IS NULL
-  AND r.kind = 'to' AND r.expired_ts IS NULL AND r.withdrawn_ts IS NULL AND (r.read_ts IS NULL OR NOT ?)
+  AND r.kind = 'to' AND r.expired_ts IS NULL AND (r.read_ts IS NULL OR NOT ?)
   AND m.subject >= ? AND m.subject < ? || char(1114111)
 ORDER BY r.delivery_seq DESC LIMIT ?
 """

@@ -43,6 +43,7 @@ STATE = (
     "(SELECT id FROM agents WHERE name = 'BlueLake')"
 )
 COUNTS = "SELECT unread_count, ack_pending_count FROM agents WHERE name = 'RedStone'"
+TOLD_OF_MAIL = "SELECT count(*) FROM outbox WHERE kind = 'mail'"
 RECEIPTS = "SELECT step FROM outbox WHERE kind = 'receipt'"
 
 
@@ -68,15 +69,25 @@ async def test_a_request_that_the_operator_answered_is_withdrawn_and_nobody_has_
     answer = {"project_key": APP, "to_agent": "RedStone", "from_agent": "BlueLake", "accept": accept}
 
     await harness.call("respond_contact", OPERATOR, **answer)
-    once = harness.rows("SELECT withdrawn_ts, withdrawn_reason FROM message_terms")
+    once, told = harness.rows("SELECT withdrawn_ts, withdrawn_reason FROM message_terms"), harness.rows(TOLD_OF_MAIL)
     await harness.call("respond_contact", OPERATOR, **answer)
 
     assert (harness.rows(STATE), harness.rows(COUNTS)) == ([(0, 0, 1)], [(0, 0)])
     assert harness.rows(RECEIPTS) == []
     assert once[0][1] == "The operator has answered it."
     assert harness.rows("SELECT withdrawn_ts, withdrawn_reason FROM message_terms") == once
+    assert harness.rows(TOLD_OF_MAIL) == told
     ((changed_by,),) = harness.rows("SELECT agent_id FROM outbox WHERE kind = 'mail' ORDER BY seq DESC LIMIT 1")
     assert changed_by is None
+
+
+async def test_what_a_person_is_asked_it_has_read_by_its_answer(harness: ContactsHarness) -> None:
+    await harness.ask(target="Human")
+
+    answer = {"project_key": APP, "to_agent": "Human", "from_agent": "BlueLake", "accept": True}
+    await harness.call("respond_contact", OPERATOR, **answer)
+
+    assert (harness.rows(STATE), harness.rows(RECEIPTS)) == ([(1, 1, 0)], [("acknowledged",)])
 
 
 async def test_one_that_was_read_before_the_operator_answered_stays_the_agents(harness: ContactsHarness) -> None:

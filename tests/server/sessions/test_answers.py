@@ -14,11 +14,15 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from mcp_agent_mail.server.sessions.answers import AnswerInSession
+from tests.server.hosted import hosted, toy_app
 from tests.server.served_mail import Served, serving
-from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS
+from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS, handshake_call, post
 
 START, BODY = "http.response.start", "http.response.body"
 FAULT = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Error handling POST request"}}'
+
+
+HELLO = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
 
 
 class Transport:
@@ -94,14 +98,31 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
         yield opened
 
 
+async def test_a_request_that_met_the_end_is_told_that_the_session_ended() -> None:
+    app = toy_app(has_fast_path=False)
+    endpoint = app._endpoint
+    async with hosted(app) as url:
+        opened = await post(f"{url}/mcp", handshake_call, "initialize", HELLO)
+        session = {"Mcp-Session-Id": opened.headers["mcp-session-id"]}
+        (transport,) = endpoint._sessions().values()
+
+        async def meets_the_end(*_: Any) -> None:
+            await transport.terminate()
+            raise RuntimeError("closed")
+
+        endpoint._stateful.handle_request = meets_the_end  # type: ignore[method-assign]  # at the moment it is about
+        answer = await post(f"{url}/mcp", handshake_call, "tools/list", {}, **session)
+
+    assert (answer.status_code, answer.json()["error"]["message"]) == (404, "The client ended this session.")
+
+
 async def test_an_end_beside_notifications_and_lists_closes_no_connection(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
-    hello = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
     seen: list[httpx.Response] = []
     with caplog.at_level(logging.ERROR, "uvicorn.error"):
         for number in range(30):
-            body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}
+            body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}
             opened = await served.client.post("/mcp", json=body, headers=JSON_HEADERS)
             session = {**JSON_HEADERS, "Mcp-Session-Id": opened.headers["mcp-session-id"]}
             asked: dict[str, Any] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
