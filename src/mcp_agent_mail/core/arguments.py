@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, in_sentences, listed
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.likeness import COMPARED
+from mcp_agent_mail.core.mistakes.agent_roles import may_be_meant
 from mcp_agent_mail.core.mistakes.synonyms import alike, meanings, ways_for
 from mcp_agent_mail.core.params import IdentityPart, NamedThing, ParamType
 
@@ -241,7 +242,7 @@ def _understand(
         meant = next((one for one in possible[name] if one in free), None)
         if meant is not None and meant not in TOKEN_ARGUMENTS:
             free.remove(meant)
-        likely = [meant] if meant is not None else [] if possible[name] else alike(name, accepted)
+        likely = [meant] if meant is not None else [] if possible[name] else _alike(name, accepted, params)
         found[name] = _Unknown(name=name, nearest=likely, is_sure=meant is not None)
     return [found.get(name, _Unknown(name=name, nearest=[])) for name in names]
 
@@ -249,8 +250,19 @@ def _understand(
 def _meanings(name: str, accepted: Sequence[str], params: Mapping[str, Param]) -> list[str]:
     if TOKEN_ARGUMENT in accepted and _TOKEN_WORDS.search(name[:COMPARED]):
         return [TOKEN_ARGUMENT]
-    found = meanings(name, accepted)
+    found = _of_its_agent(name, meanings(name, accepted), params)
     return sorted(found, key=lambda meant: meant not in params or not params[meant].required)
+
+
+def _alike(name: str, accepted: Sequence[str], params: Mapping[str, Param]) -> list[str]:
+    return alike(name, _of_its_agent(name, accepted, params))
+
+
+def _of_its_agent(name: str, possible: Sequence[str], params: Mapping[str, Param]) -> list[str]:
+    """The `possible` ones less those of the caller where `name` is a word for another agent, and the reverse."""
+    callers = {one.name for one in params.values() if one.stands_for == "caller"}
+    others = {one.name for one in params.values() if callers and one.names == "agent"} - callers
+    return [one for one in possible if may_be_meant(name, one, is_caller=one in callers, is_other=one in others)]
 
 
 def _wrong_too(
