@@ -25,7 +25,7 @@ def refused(body: bytes, headers: dict[bytes, bytes] = JSON) -> NoMessage:
 
 def test_a_message_is_read_as_the_sdk_reads_it() -> None:
     last = read_message(JSON, b'\n{"jsonrpc": "2.0", "id": 4, "id": 5, "method": "m"}')
-    number = read_message(JSON, b'{"jsonrpc": "2.0", "id": 5, "params": {"x": NaN}}')["params"]["x"]
+    number = read_message(JSON, b'{"jsonrpc": "2.0", "id": 5, "method": "m", "params": {"x": NaN}}')["params"]["x"]
 
     assert last == {"jsonrpc": "2.0", "id": 5, "method": "m"}
     assert math.isnan(number)
@@ -62,6 +62,81 @@ def test_what_is_no_json_rpc_is_told_what_to_send() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"params": ["health_check"]}, "params is an object"),
+        ({"params": "x"}, "params is an object"),
+        ({"params": []}, "params is an object"),
+        ({"params": 0}, "params is an object"),
+        ({"method": 5}, "method is a text"),
+        ({"method": None}, "method is a text"),
+        ({"jsonrpc": "1.0"}, 'jsonrpc is "2.0"'),
+        ({"jsonrpc": 2.0}, 'jsonrpc is "2.0"'),
+        ({"jsonrpc": None, "result": {}}, 'jsonrpc is "2.0"'),
+        ({"method": "notifications/cancelled", "params": [1]}, "params is an object"),
+    ],
+)
+def test_an_envelope_that_is_wrong_is_told_what_is_and_what_to_send(parts: dict[str, object], said: str) -> None:
+    answer = refused(message(**parts))
+
+    assert (answer.status, answer.value["id"], answer.value["error"]["code"]) == (400, 1, -32600)
+    assert answer.value["error"]["message"].startswith(said)
+    assert '"method": "tools/call"' in answer.value["error"]["message"]
+    assert len(answer.value["error"]["message"]) < 300
+
+
+def test_a_message_that_asks_nothing_and_answers_nothing_is_none() -> None:
+    assert refused(b'{"jsonrpc": "2.0", "id": 1}').value["error"]["message"].startswith("It has no method.")
+
+
+@pytest.mark.parametrize(
+    ("given", "repeated"),
+    [("a", "a"), ("", ""), (-(1 << 53), -(1 << 53)), ((1 << 53) + 1, None), (1.0, None), (True, None), ([], None)],
+)
+def test_a_refusal_repeats_the_id_that_its_sender_knows_again(given: object, repeated: object) -> None:
+    answer = refused(message(id=given, params=[]))
+
+    assert answer.value["id"] == repeated
+    assert type(answer.value["id"]) is type(repeated)
+
+
+@pytest.mark.parametrize("given", [None, {}, [], 1.5, 1.0, True])
+@pytest.mark.parametrize("method", ["tools/call", "ping", "x"])
+def test_an_id_that_is_none_is_refused(method: str, given: object) -> None:
+    answer = refused(message(id=given, method=method))
+
+    assert (answer.status, answer.value["id"], answer.value["error"]["code"]) == (400, None, -32600)
+    assert answer.value["error"]["message"].startswith("An id is a text or a whole number.")
+
+
+@pytest.mark.parametrize("method", ["tools/call", "resources/read"])
+def test_what_wants_an_answer_and_has_no_id_is_refused(method: str) -> None:
+    answer = refused(json.dumps({"jsonrpc": "2.0", "method": method, "params": {}}).encode())
+
+    assert (answer.status, answer.value["error"]["code"]) == (400, -32600)
+    assert "give an id" in answer.value["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"method": "notifications/initialized"},
+        {"method": "notifications/cancelled", "id": None, "params": {"requestId": 1}},
+        {"method": "x"},
+        {"id": 1, "result": {}},
+        {"id": None, "error": {"code": 1, "message": "m"}},
+        {"id": 1.5, "result": {}, "method": None},
+        {"id": 1, "method": "ping", "params": None},
+        {"id": 1 << 80, "method": "ping"},
+    ],
+)
+def test_notifications_answers_and_requests_are_let_through_as_they_are(given: dict[str, object]) -> None:
+    whole = {"jsonrpc": "2.0", **given}
+
+    assert read_message(JSON, json.dumps(whole).encode()) == whole
+
+
 def test_a_version_that_is_not_served_is_told_those_that_are() -> None:
     answer = refused(message(), {**JSON, b"mcp-protocol-version": b"1999-01-01"})
 
@@ -92,7 +167,7 @@ def test_what_is_nested_deep_is_measured_too() -> None:
 
 
 def test_a_body_within_the_bound_is_not_weighed_by_what_its_numbers_become() -> None:
-    body = b'{"jsonrpc": "2.0", "params": [' + b",".join([b"1e15"] * 12_000) + b"]}"
+    body = b'{"jsonrpc": "2.0", "method": "m", "params": {"x": [' + b",".join([b"1e15"] * 12_000) + b"]}}"
 
     assert len(body) <= MAX_BESIDE_BYTES
-    assert len(read_message(JSON, body)["params"]) == 12_000
+    assert len(read_message(JSON, body)["params"]["x"]) == 12_000

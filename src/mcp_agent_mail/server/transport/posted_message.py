@@ -19,14 +19,26 @@ MAX_BESIDE_BYTES = 64 * 1024
 _INVALID_REQUEST, _PARSE_ERROR = -32600, -32700
 _NO_JSON_TYPE = "Send Content-Type: application/json."
 _NO_OBJECT = "Send one JSON-RPC request as a JSON object in UTF-8; batches are not served."
-_NO_JSON_RPC = (
-    'This is no request of JSON-RPC 2.0. Send {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": '
-    '"health_check", "arguments": {}}}; or, without MCP, the arguments alone to POST /rpc/<tool>.'
+_SEND_SUCH = (
+    'Send {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "health_check", "arguments": {}}}; '
+    "or, without MCP, the arguments alone to POST /rpc/<tool>."
 )
+_NO_JSON_RPC = f"This is no request of JSON-RPC 2.0. {_SEND_SUCH}"
+_NO_METHOD = "It has no method."
+_WRONG_VERSION = 'jsonrpc is "2.0", as text.'
+_WRONG_METHOD = "method is a text."
+_WRONG_PARAMS = "params is an object, or left out."
+_WRONG_ID = "An id is a text or a whole number."
+_NO_ID = "It has no id, and would get no answer: give an id. Nothing was done."
 _MUCH_BESIDE = (
     f"A request may have {MAX_BESIDE_BYTES >> 10} KiB beside its arguments, `_meta` included; nothing was done."
 )
 _BLANKS = b" \t\r\n"
+_MOST_ID = 1 << 53
+"""Larger numbers are not the same in every JSON parser."""
+_NOTIFICATIONS = "notifications/"
+_ANSWERED = frozenset({"tools/call", "resources/read"})
+"""The SDK takes a request without an id for a notification, answers 202 and does nothing."""
 
 
 class NoMessage(Exception):
@@ -54,7 +66,41 @@ def read_message(headers: Headers, body: bytes) -> JsonObject:
         raise NoMessage(400, {"detail": _NO_JSON_RPC})
     if (unserved := unserved_version(headers, message)) is not None:
         raise NoMessage(400, unserved)
+    if (wrong := _wrong_envelope(message)) is not None:
+        raise NoMessage(400, {**refusal(_INVALID_REQUEST, f"{wrong} {_SEND_SUCH}"), "id": _repeated_id(message)})
     return message
+
+
+def _wrong_envelope(message: JsonObject) -> str | None:
+    """What is wrong with it, where the SDK would refuse it with the errors of its models, or say nothing. An answer is
+    the SDK's to judge.
+    """
+    if message["jsonrpc"] != "2.0":
+        return _WRONG_VERSION
+    method = message.get("method")
+    if not isinstance(method, str):
+        is_answer = "result" in message or "error" in message
+        return None if is_answer else _WRONG_METHOD if "method" in message else _NO_METHOD
+    if not isinstance(message.get("params"), Mapping | None):
+        return _WRONG_PARAMS
+    return None if method.startswith(_NOTIFICATIONS) else _wrong_id(method, message)
+
+
+def _wrong_id(method: str, message: JsonObject) -> str | None:
+    if "id" not in message:
+        return _NO_ID if method in _ANSWERED else None
+    request_id: object = message["id"]
+    is_id = isinstance(request_id, str | int) and not isinstance(request_id, bool)
+    return None if is_id else _WRONG_ID
+
+
+def _repeated_id(message: JsonObject) -> str | int | None:
+    """The id, where whoever waits for an answer knows it again."""
+    # What JSON gives.
+    request_id: Any = message.get("id")
+    is_number = isinstance(request_id, int) and not isinstance(request_id, bool)
+    is_known = isinstance(request_id, str) or (is_number and abs(request_id) <= _MOST_ID)
+    return request_id if is_known else None
 
 
 def refusal(code: int, text: str) -> JsonObject:
