@@ -219,7 +219,7 @@ async def test_a_query_that_may_be_why_nothing_was_found_is_told_as_in_one_proje
 
     assert [answer["result"] for answer in answers] == [[]] * 3
     assert [str(answer.get("hint"))[:22] for answer in answers] == [
-        "The query is no expres",
+        "The query is no search",
         "The query has no word ",
         "None",
     ]

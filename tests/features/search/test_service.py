@@ -244,14 +244,26 @@ async def test_a_wider_search_shows_no_more_than_the_caller_may_see(desk: Desk) 
     assert await desk.ids("rotate keys", project_key="/code/lib") != []
 
 
-@pytest.mark.parametrize("query", ['"unclosed AND (', "parser AND", "owner:blue", "(plan"])
+@pytest.mark.parametrize(
+    "query", ['"unclosed AND (', "parser AND", "owner:blue", "(plan", "src/a.py", "what's up?", "well-known", "a, b"]
+)
 async def test_a_query_that_is_no_expression_and_finds_nothing_says_what_was_looked_for(desk: Desk, query: str) -> None:
     await desk.post("other")
 
     hint = await desk.hint(query)
 
     assert hint is not None
-    assert hint.startswith("The query is no expression as it stands")
+    assert hint.startswith("The query is no search expression (words, quotes and brackets in pairs,")
+    assert "without its other" not in hint
+    assert hint.endswith("Marks part words: src/a.py is src, a and py side by side.")
+
+
+async def test_marks_part_words_that_have_to_stand_side_by_side(desk: Desk) -> None:
+    together = await desk.post("src a py")
+    await desk.post("py a src")
+
+    assert await desk.ids("src/a.py") == [together]
+    assert await desk.ids("src-a'py?") == [together]
 
 
 async def test_a_query_that_finds_something_or_is_as_it_should_be_has_no_such_hint(desk: Desk) -> None:

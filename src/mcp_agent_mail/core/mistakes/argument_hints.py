@@ -31,3 +31,15 @@ def text_in(value: object) -> str:
     inner = inner.get("name") if isinstance(inner, dict) else inner
     is_short = isinstance(inner, str) and len(inner) <= _LONGEST_SHOWN
     return json.dumps(inner, ensure_ascii=False) if is_short else "a JSON string"
+
+
+def joined_in(value: object) -> str | None:
+    """The texts of a list with commas between them, as JSON writes it; in general where they are long. None for what is
+    no list of several.
+    """
+    if not isinstance(value, list) or len(value) < 2:
+        return None
+    is_plain = all(isinstance(one, str | int) and not isinstance(one, bool) for one in value)
+    text = ",".join(map(str, value)) if is_plain and len(value) <= _LONGEST_SHOWN else ""
+    is_short = 0 < len(text) <= _LONGEST_SHOWN and text.count(",") == len(value) - 1
+    return json.dumps(text if is_short else "a,b", ensure_ascii=False)

@@ -10,10 +10,10 @@ from mcp_agent_mail.domain.search.query import Hit
 
 _NOTHING_ASKED = "The query has no word in it: give one."
 
-
 _AS_IT_STANDS = (
-    "The query is no expression as it stands (a quote or bracket without its other, an operator without a word, a "
-    "column that is not there): each of its words was looked for, AND, OR and NOT too."
+    "The query is no search expression (words, quotes and brackets in pairs, AND, OR and NOT between words, subject: "
+    "and body:), so each of its words was looked for, AND, OR and NOT too. Marks part words: src/a.py is src, a and py "
+    "side by side."
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
+from mcp_agent_mail.core.joined_texts import JoinedTexts
 from mcp_agent_mail.core.params import LIMIT, PROJECT_KEY, Amount, Count, Flag, Matching
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
@@ -26,7 +27,7 @@ def summary_tools(service: SummaryService, current_caller: Callable[[], Awaitabl
     async def summarize_thread(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        thread_id: Annotated[str, Matching(parse_thread_ids)],
+        thread_id: Annotated[str, JoinedTexts(parse_thread_ids)],
         include_examples: Annotated[bool, Flag()] = False,
         llm_mode: Annotated[bool, Flag()] = True,
         llm_model: Annotated[str | None, _MODEL] = None,
