@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar
 
 import typer
 
@@ -74,10 +74,17 @@ class Root(LazyGroup):
 
     entries = ENTRIES
     older_names = OLDER_NAMES
+    said_without = "mail"
+    instead: ClassVar[Mapping[str, str]] = {"version": "Run am --version."}
 
 
 app = typer.Typer(
-    cls=Root, no_args_is_help=True, rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False
+    cls=Root,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 
 

@@ -89,24 +89,29 @@ class LeanCommand(TyperCommand):
     # Typer keeps the parameter classes private.
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """The words that are left over. An option that is called like a positional argument is refused with the place
-        where that stands.
+        where that stands, and what is too much with what is taken.
         """
         try:
             rest: list[str] = super().parse_args(ctx, args)
         except typer.TyperException as error:
-            self._tell_of_argument(ctx, error)
+            from mcp_agent_mail.cli.usage_hints import tell_what_is_taken  # a mistake alone needs it
+
+            if not self._tell_of_argument(ctx, error):
+                tell_what_is_taken(self, ctx, error)
             raise
         return rest
 
-    def _tell_of_argument(self, ctx: Any, error: Any) -> None:
+    def _tell_of_argument(self, ctx: Any, error: Any) -> bool:
         name = getattr(error, "option_name", "").lstrip("-").lower()
         if not name or not hasattr(error, "possibilities"):
-            return
+            return False
         for parameter in self.get_params(ctx):
             metavar = str(parameter.metavar or parameter.name).rstrip(".").lower()
             if parameter.param_type_name == "argument" and name in (metavar, parameter.name):
                 error.message = f"{error.message}. Say it without one: {ctx.command_path} {parameter.metavar or name}"
                 error.possibilities = None
+                return True
+        return False
 
 
 class LeanGroup(TyperGroup):
@@ -117,9 +122,33 @@ class LeanGroup(TyperGroup):
     instead: ClassVar[Mapping[str, str]] = {}
 
     # Typer keeps the command classes private.
+    def command_named(self, name: str) -> Any:
+        """The command, with its parameters; None where there is none."""
+        return self.commands.get(name)
+
+    # Typer keeps the parameter classes private.
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As Typer's own; an option of a command that is said before it is refused with the place where it goes."""
+        words = list(args)
+        try:
+            rest: list[str] = super().parse_args(ctx, args)
+        except typer.TyperException as error:
+            from mcp_agent_mail.cli.usage_hints import tell_place_of_option  # a mistake alone needs it
+
+            tell_place_of_option(self, ctx, error, words)
+            raise
+        return rest
+
+    # Typer keeps the command classes private.
+    def meant_by(self, ctx: Any, word: str) -> str | None:
+        """What does what `word` asks for, which is no command of the group; None where nothing is known to."""
+        return self.instead.get(word) or (f"Run {ctx.command_path} --help." if word == "help" else None)
+
+    # Typer keeps the command classes private.
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """As Typer's own, which for a word that is not there names the one that is spelt most like it."""
-        if args and (meant := self.instead.get(args[0])) is not None:
+        is_there = bool(args) and args[0] in self.commands
+        if args and not is_there and (meant := self.meant_by(ctx, args[0])) is not None:
             from mcp_agent_mail.cli.arguments import UsageMistake  # help is shown without it
 
             raise UsageMistake(f"There is no {ctx.command_path} {args[0]}. {meant}", ctx=ctx)
@@ -162,6 +191,8 @@ class LazyGroup(LeanGroup):
 
     entries: ClassVar[Mapping[str, Entry]] = {}
     older_names: ClassVar[Mapping[str, OlderCommand]] = {}
+    said_without: ClassVar[str] = ""
+    """The group whose commands people say without its name."""
 
     def __init__(self, **attributes: Any) -> None:
         attributes["commands"] = {
@@ -194,6 +225,16 @@ class LazyGroup(LeanGroup):
         if name is not None and name in self.entries:
             command = self.imported(name)
         return name, command, rest
+
+    # Typer keeps the command classes private.
+    def command_named(self, name: str) -> Any:
+        return self.imported(name) if name in self.entries else None
+
+    # Typer keeps the command classes private.
+    def meant_by(self, ctx: Any, word: str) -> str | None:
+        group = self.command_named(self.said_without)
+        is_below = group is not None and group.command_named(word) is not None
+        return f"Run am {self.said_without} {word}." if is_below else super().meant_by(ctx, word)
 
     # Typer keeps the command classes private.
     def imported(self, name: str) -> Any:

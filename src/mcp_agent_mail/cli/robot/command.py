@@ -41,7 +41,7 @@ _Project = Annotated[
 ]
 _Agent = Annotated[
     str | None,
-    typer.Option("--agent", "-a", metavar="AGENT", help="Who asks. Else AGENT_NAME, or Git's agent-mail.name."),
+    typer.Option("--agent", "-a", metavar="NAME", help="Who asks. Else AGENT_NAME, or Git's agent-mail.name."),
 ]
 _Format = Annotated[Style, typer.Option("--format", help="Compact JSON in one line, or TOON.")]
 _Limit = Annotated[

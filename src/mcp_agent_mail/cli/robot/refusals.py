@@ -56,7 +56,7 @@ def _told(run: Callable[[], Any]) -> Any:
     except typer.TyperException as wrong:
         if not (message := _message(wrong)):
             raise  # It shows the help.
-        tell_refusal({"type": USAGE, "message": message, "hint": "am robot --help"})
+        tell_refusal({"type": USAGE, "message": message, "hint": _next_step(wrong)})
         raise typer.Exit(wrong.exit_code) from None
     except AgentMailError as refused:
         told = (_told_unwritable(refused) if refused.__cause__ is not None else None) or refused
@@ -77,6 +77,13 @@ def _message(wrong: typer.TyperException) -> str:
     is_help = type(wrong).__name__ == "NoArgsIsHelpError"
     said = getattr(wrong, "format_message", None)
     return "" if is_help else str(said() if said else wrong)
+
+
+def _next_step(wrong: typer.TyperException) -> str:
+    """The command as it would be right, or the help of the one that was run."""
+    context = getattr(wrong, "ctx", None)
+    place = "am robot" if context is None else context.command_path
+    return getattr(wrong, "next_step", "") or f"{place} --help"
 
 
 def _tell_fault(error: Exception) -> int:
