@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.joined_texts import JoinedTexts
 from mcp_agent_mail.core.params import LIMIT, PROJECT_KEY, Amount, Count, Flag, Matching
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.summaries.digests import MAX_HOURS
 from mcp_agent_mail.domain.summaries.extract import parse_thread_ids
 from mcp_agent_mail.domain.summaries.refinement import parse_model
+from mcp_agent_mail.features.summaries.joined_texts import JoinedTexts
 from mcp_agent_mail.features.summaries.schemas import show_digest, show_recent_summary, show_thread_summaries
 from mcp_agent_mail.features.summaries.service import DigestOptions, RecentRequest, SummaryService
 from mcp_agent_mail.features.summaries.shapes import show_thread_summary

@@ -13,6 +13,7 @@ class JoinedTexts(Matching):
     """As `Matching`; whoever sends a list is told how its values stand in one text."""
 
     def convert(self, name: str, value: object) -> str:
+        """What `parse` makes of the text. Raises InvalidInput; of a list its hint is the text to send in its place."""
         # Not `super()`: a class with slots is made anew, and is no longer the one that it would look for.
         try:
             return Matching.convert(self, name, value)

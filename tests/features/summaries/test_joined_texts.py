@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.core.joined_texts import JoinedTexts
 from mcp_agent_mail.core.tools import ToolSpec
+from mcp_agent_mail.features.summaries.joined_texts import JoinedTexts
 from tests.server.reference_pages import declared
 
 RULE = JoinedTexts(str.lower, max_length=200)
