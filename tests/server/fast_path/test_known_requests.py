@@ -169,6 +169,34 @@ async def test_bytes_that_parsers_differ_about_are_read_the_same(both: Both, bod
     assert fast == slow
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"params": ["count"]},
+        {"params": "x"},
+        {"method": 5},
+        {"jsonrpc": "1.0"},
+        {"id": None},
+        {"id": 1.5},
+        {"id": True},
+    ],
+)
+@pytest.mark.parametrize("era", [handshake_call, modern_call], ids=["handshake", "modern"])
+async def test_a_wrong_envelope_is_refused_the_same_in_either_era(
+    both: Both, era: Any, changed: dict[str, Any]
+) -> None:
+    body, headers = era("tools/call", {"name": "count", "arguments": {}})
+    body = {**body, **changed}
+
+    fast, slow = await both.ask(body, headers, in_session=era is handshake_call)
+
+    status, _, _, answer = fast
+    repeated = None if "id" in changed else body["id"]
+    assert fast == slow
+    assert (status, answer["id"], answer["error"]["code"]) == (400, repeated, -32600)
+    assert "Send {" in answer["error"]["message"]
+
+
 def _mutant(chance: random.Random, value: Any) -> Any:
     """`value` with something unusual at one place of it."""
     changed = copy.deepcopy(value)
