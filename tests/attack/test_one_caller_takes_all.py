@@ -8,9 +8,14 @@ import json
 import httpx
 import pytest
 
-from mcp_agent_mail.core.tools import Json, tool
+from mcp_agent_mail.core.resources import ResourceTable
+from mcp_agent_mail.core.tools import Json, ToolTable, tool
 from mcp_agent_mail.domain.search.query import read_query
-from tests.server.hosted import hosted, toy_app
+from mcp_agent_mail.server.dispatch import Calls
+from mcp_agent_mail.server.mcp import create_mcp
+from mcp_agent_mail.server.mcp_endpoint import MAX_INITIALIZE_BYTES, McpEndpoint
+from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions
+from tests.server.hosted import VERSION, always_ready, hosted, toy_app, toy_edge, toy_tools
 from tests.server.test_mcp import JSON_HEADERS, handshake_call, post
 
 LONG = "x" * 3_900_000
@@ -100,10 +105,20 @@ def test_near_of_many_words_is_searched_as_words() -> None:
     assert (": NEAR(" in few.expression, ": NEAR(" in many.expression) == (True, False)
 
 
-async def test_an_initialize_that_hides_its_name_opens_no_session() -> None:
-    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
-    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS, timeout=60) as client:
-        answer = await client.post(f"{url}/mcp", content=body.replace('"initialize"', '"\\u0069nitialize"'))
+async def test_an_initialize_that_hides_its_name_is_bounded_as_any_other() -> None:
+    calls = Calls(ToolTable(toy_tools()), ResourceTable([]))
+    endpoint = McpEndpoint(create_mcp(calls, version=VERSION), max_sessions=1)
+    app = HttpApp(endpoint, calls, toy_edge(), HttpOptions(), is_ready=always_ready)
 
-    assert "mcp-session-id" not in answer.headers
+    def hidden(title: str) -> str:
+        info = {"name": "tests", "version": "1", "title": title}
+        params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+        return body.replace('"initialize"', '"\\u0069nitialize"')
+
+    async with hosted(app) as url, httpx.AsyncClient(headers=JSON_HEADERS, timeout=60) as client:
+        large = await client.post(f"{url}/mcp", content=hidden("x" * MAX_INITIALIZE_BYTES))
+        answers = [await client.post(f"{url}/mcp", content=hidden("x")) for _ in range(2)]
+
+    assert large.status_code == 413
+    assert [(one.status_code, "mcp-session-id" in one.headers) for one in answers] == [(200, True), (200, False)]
