@@ -52,6 +52,10 @@ def test_code_has_colours_by_our_classes_alone_and_says_what_it_said() -> None:
         ("html", '<p id="a">x</p><!-- y -->', 'name p|name id|string "a"|name p|comment <!-- y -->'),
         ("php", 'return "x";', 'keyword return|string "x"'),
         ("php", '<?php return "x";', 'keyword <?php|keyword return|string "x"'),
+        ("php", '$x = "<?xml version=1?>"; return $x;', 'string "<?xml version=1?>"|keyword return'),
+        ("php", "return 1; /* <? and <?phpinfo */", "keyword return|number 1|comment /* <? and <?phpinfo */"),
+        ("php", '<b class="y"><?= "x" ?></b>', 'keyword <?|string "x"|keyword ?>'),
+        ("php", '<b class="y"><?PHP return "x";', 'keyword <?PHP|keyword return|string "x"'),
         ("diff", "-a\n+b\n", "deleted -a|inserted +b"),
     ],
 )

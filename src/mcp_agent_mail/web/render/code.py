@@ -44,6 +44,7 @@ TOKEN_CLASSES = frozenset(_COLOURS)
 _LOOKED_AT_EVERY = 20
 _LONG_RUN = re.compile(r"\s{80}|[^\n]{4000}")
 """Some lexers look through white space, or a line, again from each place in it."""
+_PHP_MARK = re.compile(r"<\?(php\b|=)", re.IGNORECASE)
 
 
 def highlighted(text: str, language: str, *, within_s: float = WITHIN_S) -> Markup:
@@ -63,8 +64,8 @@ def highlighted(text: str, language: str, *, within_s: float = WITHIN_S) -> Mark
 
 
 def _lexer(language: str, text: str) -> Lexer:
-    # Of PHP mostly a part is quoted, without the mark that it begins with in a file.
-    options = {"startinline": "<?" not in text} if language == "php" else {}
+    # Of PHP mostly a part is quoted, without the mark that it begins with in a file; `<?xml` in a string is none.
+    options = {"startinline": _PHP_MARK.search(text) is None} if language == "php" else {}
     return get_lexer_by_name(language, **options)
 
 
