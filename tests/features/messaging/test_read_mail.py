@@ -279,6 +279,17 @@ async def test_threads_are_kept_by_topic_and_by_time(harness: MessagingHarness) 
     }
 
 
+async def test_a_topic_that_has_threads_is_not_called_empty_where_something_else_kept_them_away(
+    harness: MessagingHarness,
+) -> None:
+    await harness.sent_id(thread_id="A", topic="build")
+    nothing = {"threads": [], "total": 0}
+
+    assert await harness.call("list_threads", topic="build", agent_name="GreenField") == nothing
+    assert await harness.call("list_threads", topic="build", since_ts="2099-01-01") == nothing
+    assert await harness.call("list_threads", topic="biuld", since_ts="2099-01-01") == nothing
+
+
 async def test_a_blind_recipient_takes_part_for_itself_and_for_nobody_else(harness: MessagingHarness) -> None:
     await harness.sent_id(thread_id="A", bcc=["GreenField"])
 

@@ -37,7 +37,7 @@ class MailPage:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadListing:
     """`unread` is by thread, for the agent that was named, else for the one that calls; None where it is not known.
-    `topic` is the one that was asked for.
+    `topic` is the one that was asked for, where nothing else was.
     """
 
     project: Project
@@ -125,6 +125,5 @@ def list_threads(view: View, caller: Caller, request: ThreadListRequest) -> Thre
     threads, total = view.threads.list_(project.id, keep, limit=request.limit)
     agent = find_reading_agent(view, caller, project, request.said_agent) if reader is None else reader.agent
     unread = None if agent is None else view.threads.unread(agent.id)
-    return ThreadListing(
-        project=project, threads=threads, total=total, unread=unread, reader=reader, topic=request.topic
-    )
+    topic = request.topic if keep == ThreadFilter(topic=request.topic) else None
+    return ThreadListing(project=project, threads=threads, total=total, unread=unread, reader=reader, topic=topic)

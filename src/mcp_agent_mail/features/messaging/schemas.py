@@ -209,7 +209,7 @@ def show_mail_page(page: MailPage) -> JsonObject:
 
 def show_threads(listing: ThreadListing) -> JsonObject:
     """The answer of `list_threads`, newest activity first; `unread` is null where nobody knows whose. A `hint` is there
-    where none is on the topic that was asked for.
+    where a topic alone was asked for and none is on it.
     """
     seen_from = listing.project.id
     threads = [
