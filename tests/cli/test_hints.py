@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import ast
 import re
 import shlex
 from pathlib import Path
@@ -12,7 +11,7 @@ from mcp_agent_mail.cli.hints import AS_HUMAN, COMMANDS, OPERATORS, RESOURCES, i
 from mcp_agent_mail.core.errors import PermissionDenied
 from mcp_agent_mail.domain.identity.caller import TokenWays
 from tests.cli.shell import Shell
-from tests.server.rendering.test_profile_texts import NAME, SOURCE, hints
+from tests.server.rendering.test_profile_texts import NAME, hints
 
 AWKWARD = '/code/it\'s "my" (old) app'
 
@@ -207,32 +206,6 @@ def test_every_command_that_a_hint_may_name_is_there(command: str, shell: Shell)
 
     assert name in ENTRIES
     assert shell.am(*words, "--help").code == 0
-
-
-def words_of_source() -> list[str]:
-    """Every text in the source as it is told, with `…` for what is filled in."""
-    told = []
-    for path in sorted(SOURCE.rglob("*.py")):
-        source = path.read_text()
-        if "token reissue" in source:
-            told += [
-                _told(node) for node in ast.walk(ast.parse(source)) if isinstance(node, ast.JoinedStr | ast.Constant)
-            ]
-    return told
-
-
-def _told(node: ast.JoinedStr | ast.Constant) -> str:
-    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-    return "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in parts)
-
-
-def test_whoever_is_told_to_reissue_an_agents_token_is_told_to_name_the_project() -> None:
-    reissued = [re.findall(r"am token reissue (?:AGENT|…)(?P<rest>.{0,10})", text) for text in words_of_source()]
-    told = [rest for found in reissued for rest in found]
-
-    assert len(told) >= 5
-    # The group's help ends with it, and is no error's.
-    assert [rest for rest in told if not rest.startswith(" --project")] == ["."]
 
 
 def test_an_error_of_am_names_its_commands(at_post: Shell) -> None:

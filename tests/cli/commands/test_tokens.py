@@ -36,7 +36,7 @@ def test_who_wants_another_token_for_an_old_one_is_told_how(word: str, shell: Sh
 
     assert ended.code == 2
     assert f"There is no am token {word}." in ended.err
-    commands = ("am token create", "am token revoke ID", "am token reissue AGENT")
+    commands = ("am token create", "am token revoke ID", "am token reissue AGENT --project PROJECT")
     assert [command for command in commands if command not in ended.err] == []
 
 

@@ -23,10 +23,11 @@ from mcp_agent_mail.cli.output import (
 )
 from mcp_agent_mail.cli.project_option import ProjectOption, project_key
 from mcp_agent_mail.domain.identity.issued_tokens import LIFETIME
+from mcp_agent_mail.domain.identity.reissue import reissue_command
 
 _ROTATE = (
     "In the place of an issued token: am token create with the same options, hand the new one out, "
-    "then am token revoke ID. Of an agent's registration token: am token reissue AGENT."
+    f"then am token revoke ID. Of an agent's registration token: {reissue_command()}."
 )
 
 
@@ -169,6 +170,5 @@ def not_rebuilt_rows(not_rebuilt: Collection[str]) -> list[tuple[str, object]]:
     """The closing lines of a command that has made a store: what is not in it, and what to do where that is tokens."""
     told: list[tuple[str, object]] = [("not rebuilt", "; ".join(not_rebuilt))] if not_rebuilt else []
     if _TOKENS in not_rebuilt:
-        command = "am token reissue AGENT --project PROJECT"
-        told += [("next", f"{command}, for each agent that is to prove who it is: no token came along")]
+        told += [("next", f"{reissue_command()}, for each agent that is to prove who it is: no token came along")]
     return told

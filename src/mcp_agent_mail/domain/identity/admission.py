@@ -9,6 +9,7 @@ from mcp_agent_mail.core.errors import Conflict, NotFound, PermissionDenied
 from mcp_agent_mail.core.ids import JoinCodeId, ProjectId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
+from mcp_agent_mail.domain.identity.reissue import reissue_command
 
 MIN_LIFETIME_S = 60
 MAX_LIFETIME_S = 2_592_000
@@ -79,7 +80,7 @@ def require_open(code: JoinCode | None, now: Micros) -> JoinCode:
         raise JoinCodeRefused(
             f"The join code given was used: {code.used_by} came in with it.",
             hint=f"If that is you, send the registration_token of {code.used_by}; lost it? The operator runs: "
-            f"am token reissue {code.used_by} --project PROJECT. Else ask the operator for another code.",
+            f"{reissue_command(code.used_by)}. Else ask the operator for another code.",
             data={"used_by": code.used_by},
         )
     if not code.is_open(now):

@@ -13,6 +13,7 @@ from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.agents import Agent, AgentKind
+from mcp_agent_mail.domain.identity.reissue import reissue_command
 from mcp_agent_mail.domain.identity.token_agents import TokenAgents
 
 
@@ -122,7 +123,7 @@ def _send_the_token(caller: Caller, name: str) -> str:
     other = "Register under a name of your own." if caller.may_register else f"Ask {_FOR_A_TOKEN}."
     return (
         f"Send {name}'s registration_token {caller.token_ways}. You are not {name}? {other} "
-        f"Lost it? The operator runs: am token reissue {name} --project PROJECT"
+        f"Lost it? The operator runs: {reissue_command(name)}"
     )
 
 

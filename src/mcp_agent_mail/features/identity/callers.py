@@ -16,6 +16,7 @@ from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.admission import JoinCode, require_open
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind, TokenWays
+from mcp_agent_mail.domain.identity.reissue import reissue_command
 from mcp_agent_mail.domain.identity.token_agents import AmbiguousClaim, TokenAgents
 
 
@@ -197,7 +198,7 @@ def _unknown(tokens: Collection[str], credentials: Credentials) -> UnknownToken:
 _UNKNOWN = (
     "Send the registration_token that registering returned, or none at all where AGENT_AUTH=open. "
     "Each of Authorization, X-Agent-Token and the argument registration_token counts. "
-    "Lost it? The operator runs: am token reissue AGENT --project PROJECT"
+    f"Lost it? The operator runs: {reissue_command()}"
 )
 _ISSUED_ELSEWHERE = f"Send a token that was issued ({ISSUED_TOKEN_PREFIX}…) as Authorization: Bearer instead."
 

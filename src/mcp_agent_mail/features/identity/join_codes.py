@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.ids import JOIN_CODE_PREFIX, new_token, token_hash
 from mcp_agent_mail.core.lazy.dataclass import dataclass
@@ -15,6 +13,7 @@ from mcp_agent_mail.domain.identity.admission import (
     UnknownJoinCode,
 )
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
+from mcp_agent_mail.domain.identity.reissue import reissue_command
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
@@ -90,7 +89,7 @@ class JoinCodeService:
                     data={"parameter": "join_code_id"},
                 )
             if code.used_by is not None:
-                command = shlex.join(["am", "token", "reissue", code.used_by, "--project", project.slug])
+                command = reissue_command(code.used_by, project.slug)
                 raise JoinCodeUsed(
                     f"{code.used_by} has come in with join code {code_id}.",
                     hint=f"To put {code.used_by} out: {command}, and keep the new token.",

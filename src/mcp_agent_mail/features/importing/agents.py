@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 
 from mcp_agent_mail.core.clock import Micros
@@ -12,6 +11,7 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, Co
 from mcp_agent_mail.domain.doors.names import Door, WireName, is_wire_name, second_name, wire_key
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import first_free, has_names_form
+from mcp_agent_mail.domain.identity.reissue import reissue_command
 from mcp_agent_mail.domain.importing.fitted_texts import fit_line, fit_text, fit_time
 from mcp_agent_mail.domain.importing.records import SourceAgent, SourceKind
 from mcp_agent_mail.domain.importing.report import RenamedAgent, WhyRenamed
@@ -44,7 +44,7 @@ def take_agent(unit: RunningUnit, source: SourceAgent) -> None:
         unit.tally.note(f"{source.name!r:.100} was renamed there: its earlier mail is {former.name}'s here, and stays.")
     name, why = _name(unit, project, source)
     if source.wire is None and source.token_hash is None and unit.rules.auth is AgentAuth.STRICT:
-        command = "am token reissue AGENT --project PROJECT"
+        command = reissue_command()
         unit.tally.note(f"Agents without a token cannot act here (AGENT_AUTH=strict): {command} gives them one.")
     unit.tally.of(SourceKind.AGENT).added += 1
     if unit.tx is None or project is None:
@@ -116,7 +116,7 @@ def _add(tx: Tx, project: Project, source: SourceAgent, name: str, unit: Running
     tx.require_room()
     hashed = source.token_hash
     if hashed is not None and tx.agents.find_by_token_hash(hashed) is not None:
-        command = shlex.join(["am", "token", "reissue", name, "--project", project.slug])
+        command = reissue_command(name, project.slug)
         unit.tally.note(f"The token of {source.name!r:.100} is another agent's here: {command} gives it one.")
         hashed = None
     if hashed is None and (source.wire is not None or unit.rules.auth is AgentAuth.STRICT):
