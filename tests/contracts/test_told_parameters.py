@@ -29,7 +29,24 @@ WRONG: list[tuple[str, str, dict[str, Any]]] = [
         "from_agent",
         {"project_key": APP, "query": "plan", "agent_name": "BlueLake", "from_agent": NOBODY},
     ),
+    (
+        "search_messages",
+        "from_agent",
+        {"project_key": APP, "query": "plan", "agent_name": "RedStone", "from_agent": f"RedStone@{LIB}"},
+    ),
+    (
+        "search_messages",
+        "from_agent",
+        {"project_key": APP, "query": "plan", "from_agent": f"project:{NOWHERE}#RedStone"},
+    ),
+    ("search_messages", "from_agent", {"project_key": APP, "query": "plan", "from_agent": "@RedStone"}),
     ("request_contact", "from_agent", {"project_key": APP, "from_agent": NOBODY, "to_agent": "RedStone"}),
+    (
+        "request_contact",
+        "to_agent",
+        {"project_key": APP, "from_agent": "BlueLake", "to_agent": f"project:{NOWHERE}#GoldFox"},
+    ),
+    ("request_contact", "from_agent", {"project_key": LIB, "from_agent": "BlueLake", "to_agent": f"BlueLake@{APP}"}),
     (
         "request_contact",
         "to_project",
@@ -61,6 +78,11 @@ WRONG: list[tuple[str, str, dict[str, Any]]] = [
     ),
     ("macro_contact_handshake", "requester", {"project_key": APP, "requester": NOBODY, "target": "RedStone"}),
     ("macro_contact_handshake", "agent_name", {"project_key": APP, "agent_name": NOBODY, "target": "RedStone"}),
+    (
+        "macro_contact_handshake",
+        "agent_name",
+        {"project_key": LIB, "agent_name": "RedStone", "target": f"RedStone@{APP}"},
+    ),
     ("macro_contact_handshake", "target", {"project_key": APP, "requester": "BlueLake", "target": NOBODY}),
     ("macro_contact_handshake", "to_agent", {"project_key": APP, "requester": "BlueLake", "to_agent": NOBODY}),
     ("macro_contact_handshake", "target", {"project_key": APP, "requester": "BlueLake", "target": "BlueLake"}),

@@ -13,6 +13,7 @@ from mcp_agent_mail.core.tools import (
     ToolTable,
     UnknownTool,
     current_credentials,
+    take_token,
     tool,
 )
 
@@ -84,6 +85,15 @@ async def test_a_tool_of_the_operators_is_unknown_over_mcp_and_not_among_the_nea
         await table().run("who_calls", {}, OVER_MCP)
 
     assert refused.value.data["nearest"] == []
+
+
+def test_a_token_that_came_by_both_arguments_is_known_by_the_one_that_texts_name() -> None:
+    both = {"sender_token": "amt_x", "registration_token": " amt_x "}
+
+    credentials, given = take_token(OVER_RPC, both)
+
+    assert (credentials.token_argument, credentials.token_argument_name) == ("amt_x", "registration_token")
+    assert given == {}
 
 
 @pytest.mark.parametrize("argument", ["registration_token", "sender_token"])

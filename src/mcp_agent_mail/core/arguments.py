@@ -82,29 +82,13 @@ class Param:
         """What the handler gets for it. Raises InvalidInput."""
         if self.is_left_out(value):
             return self.default
-        try:
-            return self.rule.convert(self.name, value)
-        except InvalidInput as refused:
-            if (told := _called(self.name, refused)) is refused:
-                raise
-            raise told from refused
+        return self.rule.convert(self.name, value)
 
     @property
     def unless(self) -> str | None:
         """The parameter beside which this one may be left out, though it is required."""
         other: str | None = getattr(self.rule, "unless", None)
         return other
-
-
-def _called(name: str, refused: InvalidInput) -> InvalidInput:
-    """The refusal of a rule, which has a word of its own for what it is about, with the parameter's name for it."""
-    said = str(refused.data.get("parameter", name))
-    if said == name or said.startswith(f"{name}["):
-        return refused
-    message, data = refused.message, {**refused.data, "parameter": name}
-    if message.startswith(f"{said} "):
-        message = name + message.removeprefix(said)
-    return refused.reworded(hint=refused.hint.replace(f" {said} ", f" {name} "), data=data, message=message)
 
 
 def params_of(handler: Callable[..., Any]) -> dict[str, Param]:
@@ -174,8 +158,8 @@ _OF_RULES = (*_OF_PROJECTS, "agent_name", "name")
 
 
 def in_own_words(error: AgentMailError, params: Mapping[str, Param], given: Mapping[str, Any]) -> None:
-    """Let `data.parameter` of what a rule refused be one of `params`. Rules know none: they call the caller
-    `agent_name`, a new name `name` and any project `project_key`.
+    """Let `data.parameter` of what a handler refused be one of `params`. Rules below it do not know the tool: they call
+    the caller `agent_name`, a new name `name` and any project `project_key`.
     """
     said = error.data.get("parameter")
     if said is None:
@@ -184,13 +168,12 @@ def in_own_words(error: AgentMailError, params: Mapping[str, Param], given: Mapp
     holding = [name for name, param in params.items() if _holds(param, given.get(name), error.refused, thing)]
     if said in (holding or params):
         return
-    if said in _OF_RULES:
+    is_of_caller = said in _OF_RULES  # Any other word of a rule is of another agent than the one that calls.
+    holding.sort(key=lambda name: (params[name].stands_for is None) == is_of_caller)
+    if is_of_caller:
         part: IdentityPart = "project" if thing == "project" else "caller"
         standing = [name for name, param in params.items() if param.stands_for == part]
         holding += [*(name for name in standing if given.get(name) is not None), *standing]
-    else:
-        # The rule's own word is of another agent than the one that calls.
-        holding.sort(key=lambda name: params[name].stands_for is not None)
     if holding:
         error.data["parameter"] = holding[0]
 
@@ -199,9 +182,19 @@ def _holds(param: Param, value: object, refused: str | None, thing: NamedThing) 
     """Whether `refused` was given by this argument: by itself, or in the address of an agent."""
     if refused is None or not isinstance(value, str) or param.names is None:
         return False
-    name, _, project = value.partition("@")
+    name, project = _address(value)
     told = {"agent": (value, name), "project": (value,)} if param.names == thing else {"project": (project,)}
     return _key(refused) in map(_key, told.get(thing, ()))
+
+
+_FULL_ADDRESS = re.compile(r"\s*project:(?P<project>.*)#(?P<name>.*)", re.IGNORECASE | re.DOTALL)
+
+
+def _address(text: str) -> tuple[str, str]:
+    """Name and project of an agent, in either form that an address has; of a plain name no project."""
+    full = _FULL_ADDRESS.fullmatch(text)
+    name, _, project = text.partition("@")
+    return (name, project) if full is None else (full["name"], full["project"])
 
 
 def _key(text: str) -> str:

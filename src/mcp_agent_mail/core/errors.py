@@ -18,7 +18,7 @@ class AgentMailError(Exception):
     `message` states the fact, `hint` the next step, `data` what a program needs (nearest names,
     accepted values, `retry_after_s`, `suggested_tool_calls`). `recoverable` says whether another
     call, changed as the hint says, can succeed. `refused` is the name or the key that is, where a rule does not know by
-    which argument it came: `core.tools` finds that.
+    which argument it came: `core.arguments` finds that.
     """
 
     code: ClassVar[str] = "INTERNAL"

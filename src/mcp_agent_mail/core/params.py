@@ -359,12 +359,21 @@ class Matching:
 
     def convert(self, name: str, value: object) -> str:
         """What `parse` makes of the text. Raises InvalidInput for what is no text or too long, and whatever `parse`
-        raises.
+        raises, which has a word of its own for what it is about: the parameter's name stands in its place.
         """
         text = _as_text(name, value)
         if len(text) > self.max_length:
             raise _too_long(name, text, self.max_length)
-        return self.parse(text)
+        try:
+            return self.parse(text)
+        except InvalidInput as refused:
+            if (said := refused.data.get("parameter", name)) == name:
+                raise
+            fact = refused.message
+            if fact.startswith(f"{said} "):
+                fact = f"{name}{fact.removeprefix(said)}"
+            data = {**refused.data, "parameter": name}
+            raise refused.reworded(hint=refused.hint, data=data, message=fact) from refused
 
 
 # --- What several tools are given -----------------------------------------------------------------

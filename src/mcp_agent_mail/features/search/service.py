@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.addresses import parse_address
@@ -96,7 +97,13 @@ def _resolve(view: View, caller: Caller, request: SearchRequest) -> tuple[Projec
 
 
 def _sender_id(view: View, project: Project, from_agent: str) -> AgentId:
-    """A sender of another project is named as results name it: `Name@slug`."""
-    address = parse_address(from_agent)
-    home = project if address.project_key is None else require_project(view, address.project_key)
-    return require_agent(view, home, address.name).id
+    """A sender of another project is named as results name it: `Name@slug`. What is refused says by which argument it
+    came: another may hold the same name.
+    """
+    try:
+        address = parse_address(from_agent)
+        home = project if address.project_key is None else require_project(view, address.project_key)
+        return require_agent(view, home, address.name).id
+    except AgentMailError as refused:
+        refused.data["parameter"] = "from_agent"
+        raise
