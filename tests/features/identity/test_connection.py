@@ -268,6 +268,18 @@ async def test_an_error_about_another_value_of_that_kind_says_nothing_of_the_con
         assert error.hint == told
 
 
+async def test_an_error_about_another_argument_says_nothing_of_what_the_connection_said(
+    harness: IdentityHarness,
+) -> None:
+    connection = ConnectionIdentity(harness.identity, at_once)
+    completed = await connection.complete(harness.tools.require("set_status", SAID), {"status": "busy"}, SAID)
+    error = NotFound(f"{PROJECT} has no such status.", data={"parameter": "status"})
+
+    await connection.explain(harness.tools.require("set_status", SAID), completed, error)
+
+    assert error.hint == ""
+
+
 async def test_a_connection_is_known_by_what_it_says_and_by_what_it_proves(harness: IdentityHarness) -> None:
     blue = await harness.register("BlueLake")
     tools = tools_of(harness)

@@ -226,8 +226,11 @@ async def test_requests_with_something_unusual_in_them_have_the_same_answers(bot
         assert fast == slow, (number, body)
 
 
-def _known(era: Any, method: str, params: dict[str, Any], **more: str) -> bool:
+def _known(
+    era: Any, method: str, params: dict[str, Any], *, changed: dict[str, Any] | None = None, **more: str
+) -> bool:
     body, headers = era(method, params)
+    body |= changed or {}
     sent = {name.lower().encode(): value.encode() for name, value in {**JSON_HEADERS, **headers, **more}.items()}
     is_modern = era is modern_call
     return known_request(sent, body, is_modern=is_modern) is not None
@@ -252,3 +255,22 @@ def test_meta_of_a_client_is_no_reason_and_another_key_is() -> None:
     assert _known(handshake_call, "tools/call", {"name": "x", "_meta": {"progressToken": 1, "a/b": {}}})
     assert _known(handshake_call, "resources/read", {"uri": "resource://x", "_meta": {}})
     assert not _known(handshake_call, "tools/call", {"name": "x", "task": {"ttl": 1}})
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_known"),
+    [
+        ({"id": 1 << 53}, True),
+        ({"id": -(1 << 53)}, True),
+        ({"id": (1 << 53) + 1}, False),
+        ({"id": -(1 << 53) - 1}, False),
+        ({"id": "x"}, True),
+        ({"id": True}, False),
+        ({"x": 1}, False),
+        ({"result": {}}, False),
+    ],
+)
+def test_an_id_that_every_parser_reads_and_the_keys_of_a_request_are_usual(
+    changed: dict[str, Any], is_known: bool
+) -> None:
+    assert _known(handshake_call, "tools/call", {"name": "x"}, changed=changed) == is_known
