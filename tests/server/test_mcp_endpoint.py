@@ -63,9 +63,14 @@ async def test_a_name_header_that_differs_from_the_body_is_refused() -> None:
     ("method", "params", "told"),
     [
         ("tools/call", {"arguments": {}}, ["tools/call needs params.name", "tools/list"]),
-        ("tools/call", {"name": "count", "arguments": []}, ["params.arguments: input should be", "tools/list"]),
+        ("tools/call", {"name": "count", "arguments": []}, ["params.arguments must be an object", "tools/list"]),
         ("resources/read", {}, ["resources/read needs params.uri", "resources/list"]),
         ("prompts/get", {}, ["prompts/get needs params.name", "prompts/list"]),
+        (
+            "completion/complete",
+            {"ref": {}},
+            ["needs params.argument", "ref/resource"],
+        ),
     ],
 )
 async def test_params_that_mcp_does_not_take_are_told_by_what_is_wrong_with_them(
