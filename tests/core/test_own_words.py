@@ -51,6 +51,7 @@ async def hand_over(
         ("name", "A", {"target": "A@/b", "sender": "A"}, "sender"),
         ("agent_name", "A", {"target": "A", "sender": "B"}, "target"),
         ("agent_name", "A", {"note": "A", "sender": "B"}, "sender"),
+        ("project_key", "/b", {"note": "A@/b"}, "project_key"),
         ("to_agent", "A", {"target": "B"}, "to_agent"),
         ("note", None, {"target": "B"}, "note"),
     ],
