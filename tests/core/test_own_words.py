@@ -6,7 +6,7 @@ from typing import Annotated
 
 import pytest
 
-from mcp_agent_mail.core.arguments import bind, in_own_words, params_of
+from mcp_agent_mail.core.arguments import Param, bind, in_own_words, params_of
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.params import (
     AGENT_ADDRESS,
@@ -106,7 +106,7 @@ def test_it_is_where_the_argument_has_another_name_too() -> None:
 
 def test_a_rule_that_has_the_tools_name_for_it_is_told_in_its_own_words() -> None:
     with pytest.raises(UnfitTopic) as refused:
-        Matching(parse_topic).convert("topic", "a topic")
+        Param(name="topic", rule=Matching(parse_topic), required=True).value_of("a topic")
 
     assert refused.value.message.startswith("topic 'a topic' is not ")
     assert refused.value.__cause__ is None
@@ -117,12 +117,10 @@ def test_a_fact_that_does_not_begin_with_the_rules_word_stays_as_it_is() -> None
         raise InvalidInput("Topics are not for this.", data={"parameter": "topic", "max": 1})
 
     with pytest.raises(InvalidInput) as refused:
-        Matching(refuse).convert("topic_name", "a")
+        Param(name="topic_name", rule=Matching(refuse), required=True).value_of("a")
 
-    assert (refused.value.message, refused.value.data) == (
-        "Topics are not for this.",
-        {"parameter": "topic_name", "max": 1},
-    )
+    assert refused.value.message == "Topics are not for this."
+    assert refused.value.data == {"parameter": "topic_name", "max": 1}
 
 
 def test_one_of_a_list_is_told_by_its_place() -> None:

@@ -82,13 +82,29 @@ class Param:
         """What the handler gets for it. Raises InvalidInput."""
         if self.is_left_out(value):
             return self.default
-        return self.rule.convert(self.name, value)
+        try:
+            return self.rule.convert(self.name, value)
+        except InvalidInput as refused:
+            if (told := _called(self.name, refused)) is refused:
+                raise
+            raise told from refused
 
     @property
     def unless(self) -> str | None:
         """The parameter beside which this one may be left out, though it is required."""
         other: str | None = getattr(self.rule, "unless", None)
         return other
+
+
+def _called(name: str, refused: InvalidInput) -> InvalidInput:
+    """The refusal of a rule that has a word of its own for what it is about, with the parameter's name for it."""
+    said = str(refused.data.get("parameter", name))
+    if said == name or said.startswith(f"{name}["):
+        return refused
+    message, data = refused.message, {**refused.data, "parameter": name}
+    if message.startswith(f"{said} "):
+        message = name + message.removeprefix(said)
+    return refused.reworded(hint=refused.hint, data=data, message=message)
 
 
 def params_of(handler: Callable[..., Any]) -> dict[str, Param]:
@@ -267,7 +283,7 @@ def _wrong_too(
         value = given.get(one.name)
         if one.is_sure and value is not None and one.nearest[0] in params:
             try:
-                params[one.nearest[0]].rule.convert(one.nearest[0], value)
+                params[one.nearest[0]].value_of(value)
             except InvalidInput as refused:
                 wrong.append((one.nearest[0], refused))
     return wrong

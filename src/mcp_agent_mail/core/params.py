@@ -359,21 +359,12 @@ class Matching:
 
     def convert(self, name: str, value: object) -> str:
         """What `parse` makes of the text. Raises InvalidInput for what is no text or too long, and whatever `parse`
-        raises, which has a word of its own for what it is about: the parameter's name stands in its place.
+        raises.
         """
         text = _as_text(name, value)
         if len(text) > self.max_length:
             raise _too_long(name, text, self.max_length)
-        try:
-            return self.parse(text)
-        except InvalidInput as refused:
-            if (said := refused.data.get("parameter", name)) == name:
-                raise
-            fact = refused.message
-            if fact.startswith(f"{said} "):
-                fact = f"{name}{fact.removeprefix(said)}"
-            data = {**refused.data, "parameter": name}
-            raise refused.reworded(hint=refused.hint, data=data, message=fact) from refused
+        return self.parse(text)
 
 
 # --- What several tools are given -----------------------------------------------------------------

@@ -46,7 +46,8 @@ class OfStrict(BaseModel):
     params: Strict
 
 
-OfMany = create_model("OfMany", params=create_model("Many", **{f"a{number:02}": (int, ...) for number in range(13)}))  # type: ignore[call-overload]  # its fields are known here alone
+MANY: Any = {f"a{number:02}": (int, ...) for number in range(13)}
+OfMany = create_model("OfMany", params=create_model("Many", **MANY))
 
 
 def unfit(method: str, params: Any, version: str = HANDSHAKE) -> MCPError:

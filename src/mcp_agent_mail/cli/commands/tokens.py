@@ -23,7 +23,7 @@ from mcp_agent_mail.cli.output import (
 )
 from mcp_agent_mail.cli.project_option import ProjectOption, project_key
 from mcp_agent_mail.domain.identity.issued_tokens import LIFETIME
-from mcp_agent_mail.domain.identity.reissue import reissue_command
+from mcp_agent_mail.domain.identity.reissue_command import reissue_command
 
 _ROTATE = (
     "In the place of an issued token: am token create with the same options, hand the new one out, "

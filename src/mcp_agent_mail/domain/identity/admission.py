@@ -9,7 +9,7 @@ from mcp_agent_mail.core.errors import Conflict, NotFound, PermissionDenied
 from mcp_agent_mail.core.ids import JoinCodeId, ProjectId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
-from mcp_agent_mail.domain.identity.reissue import reissue_command
+from mcp_agent_mail.domain.identity.reissue_command import reissue_command
 
 MIN_LIFETIME_S = 60
 MAX_LIFETIME_S = 2_592_000

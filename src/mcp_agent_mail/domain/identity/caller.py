@@ -13,7 +13,7 @@ from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.agents import Agent, AgentKind
-from mcp_agent_mail.domain.identity.reissue import reissue_command
+from mcp_agent_mail.domain.identity.reissue_command import reissue_command
 from mcp_agent_mail.domain.identity.token_agents import TokenAgents
 
 

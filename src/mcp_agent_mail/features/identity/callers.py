@@ -16,7 +16,7 @@ from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.admission import JoinCode, require_open
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind, TokenWays
-from mcp_agent_mail.domain.identity.reissue import reissue_command
+from mcp_agent_mail.domain.identity.reissue_command import reissue_command
 from mcp_agent_mail.domain.identity.token_agents import AmbiguousClaim, TokenAgents
 
 

@@ -13,7 +13,7 @@ from mcp_agent_mail.domain.identity.admission import (
     UnknownJoinCode,
 )
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
-from mcp_agent_mail.domain.identity.reissue import reissue_command
+from mcp_agent_mail.domain.identity.reissue_command import reissue_command
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store

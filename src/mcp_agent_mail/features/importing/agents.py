@@ -11,7 +11,7 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, Co
 from mcp_agent_mail.domain.doors.names import Door, WireName, is_wire_name, second_name, wire_key
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import first_free, has_names_form
-from mcp_agent_mail.domain.identity.reissue import reissue_command
+from mcp_agent_mail.domain.identity.reissue_command import reissue_command
 from mcp_agent_mail.domain.importing.fitted_texts import fit_line, fit_text, fit_time
 from mcp_agent_mail.domain.importing.records import SourceAgent, SourceKind
 from mcp_agent_mail.domain.importing.report import RenamedAgent, WhyRenamed

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import mcp_agent_mail
-from mcp_agent_mail.domain.identity.reissue import reissue_command
+from mcp_agent_mail.domain.identity.reissue_command import reissue_command
 
 SOURCE = Path(mcp_agent_mail.__file__).parent
 WRITTEN_OUT = re.compile(r"am token reissue[ \"',]+[A-Z{<]|[\"']reissue[\"'],(?! *cls=)")
@@ -21,4 +21,4 @@ def test_no_other_place_writes_it_out() -> None:
         str(path.relative_to(SOURCE)) for path in sorted(SOURCE.rglob("*.py")) if WRITTEN_OUT.search(path.read_text())
     ]
 
-    assert places == ["domain/identity/reissue.py"]
+    assert places == ["domain/identity/reissue_command.py"]
