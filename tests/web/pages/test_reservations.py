@@ -13,6 +13,9 @@ from tests.server.whole_app import OPERATOR
 from tests.web.swarm import HOSTILE, SHOP, Swarm, open_swarm
 from tests.web.visitors import ORIGIN, csrf_in, sign_in
 
+AT_ONCE = StalenessRules(inactivity_s=0, grace_s=0)
+"""Whoever does nothing just now counts as gone."""
+
 
 async def test_live_ones_are_a_table_and_a_tree_of_their_paths(tmp_path: Path) -> None:
     async with open_swarm(tmp_path) as swarm:
@@ -77,21 +80,26 @@ async def test_the_list_leads_on_and_shows_ended_ones_when_asked_to(
         assert ">release</span>" in await swarm.text(f"{own}?ended=1")
 
 
-async def test_a_release_of_what_is_not_left_is_refused_on_the_page_with_what_speaks_against_it(tmp_path: Path) -> None:
+async def test_a_release_of_what_is_taken_up_meanwhile_is_refused_with_what_speaks_against_it(tmp_path: Path) -> None:
     async with open_swarm(tmp_path) as swarm:
         number = await swarm.hold("BlueLake", "src/cart/**")
+        rules, swarm.app.services.leases.staleness.rules = swarm.app.services.leases.staleness.rules, AT_ONCE
         person = await swarm.sign_in()
         own = f"/mail/{swarm.shop}/file_reservations/{number}"
+        token = csrf_in(await person.page(own), f"{own}/release")
+        swarm.app.services.leases.staleness.rules = rules
 
-        pressed = await person.press(own, f"{own}/release", {"note": "I need <it>"})
+        fields = {"csrf": token, "note": "I need <it>"}
+        pressed = await person.client.post(f"{own}/release", data=fields, headers={"origin": ORIGIN})
 
         assert pressed.status_code == 409
-        assert "its holder called lately" in pressed.text
-        assert 'value="I need &lt;it&gt;"' in pressed.text
+        assert "its holder called lately" in pressed.text.partition("<dl")[0]
+        assert "Write to BlueLake" in pressed.text.partition("<dl")[0]
+        assert "Your word, which nobody got: I need &lt;it&gt;" in pressed.text
         assert ">live</span>" in await person.page(own)
 
 
-async def test_whoever_may_release_can_ask_the_holder_first(tmp_path: Path) -> None:
+async def test_no_release_is_offered_that_would_be_refused(tmp_path: Path) -> None:
     async with open_swarm(tmp_path) as swarm:
         number = await swarm.hold("BlueLake", "src/cart/**")
         person = await swarm.sign_in()
@@ -99,20 +107,83 @@ async def test_whoever_may_release_can_ask_the_holder_first(tmp_path: Path) -> N
         ask = f"/mail/{swarm.shop}/overseer/compose?to=BlueLake&subject=src%2Fcart%2F%2A%2A"
 
         page = html.unescape(await person.page(own))
-        refused = html.unescape((await person.press(own, f"{own}/release", {})).text)
+        listed = await person.page(f"/mail/{swarm.shop}/file_reservations")
         form = await person.page(ask)
 
-        assert "It does not look abandoned." in page
-        assert f'<a href="{ask}">Ask BlueLake first</a>' in page
-        assert f'<a href="{ask}">Write to BlueLake</a>' in refused.partition("<dl")[0]
+        assert "Release, and tell" not in page
+        assert 'name="note"' not in page
+        assert "It would be refused now: its holder called lately." in page
+        assert re.search(r"If nothing happens there until then, you can release it <time[^>]*>in 3[01]m</time>", page)
+        assert f'<a class="button" href="{ask}">Write to BlueLake</a>' in page
+        assert f"<code>am reservations release {number} --project {swarm.shop}</code>" in page
+        assert "Look, release" not in listed
         assert re.search(r'name="to"[^>]* value="BlueLake"', form)
         assert re.search(r'name="subject"[^>]* value="src/cart/\*\*"', form)
+
+
+async def test_what_ends_before_its_holder_counts_as_gone_says_when_it_ends(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        number = await swarm.hold("BlueLake", "src/cart/**", ttl_seconds=300)
+        person = await swarm.sign_in()
+
+        page = await person.page(f"/mail/{swarm.shop}/file_reservations/{number}")
+
+        assert re.search(r"It ends <time[^>]*>in 5m</time> by itself, unless BlueLake renews it.", page)
+
+
+async def test_what_could_not_be_looked_at_is_offered_with_that_said(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        number = await swarm.hold("BlueLake", "src/cart/**")
+        staleness = swarm.app.services.leases.staleness
+        person = await swarm.sign_in()
+        own = f"/mail/{swarm.shop}/file_reservations/{number}"
+
+        staleness.rules = StalenessRules(inactivity_s=0, grace_s=900)
+        left = await person.page(own)
+        staleness.rules = AT_ONCE  # By which also what was just seen is too old.
+        unknown = await person.page(own)
+
+        assert "Its holder looks gone." in left
+        assert "Nothing tells of work, but its files or commits could not be looked at in time." in unknown
+        assert [page.count("Release, and tell BlueLake") for page in (left, unknown)] == [1, 1]
+
+
+async def test_the_evidence_is_told_in_words_for_people(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        number = await swarm.hold("BlueLake", "src/cart/**")
+        person = await swarm.sign_in()
+        own = f"/mail/{swarm.shop}/file_reservations/{number}"
+
+        busy = await person.page(own)
+        swarm.app.services.leases.staleness.rules = AT_ONCE
+        idle = await person.page(own)
+
+        assert "Its holder called lately. Its holder neither sent nor read mail for 15 minutes." in busy
+        assert "No file fits its path, so files and commits tell nothing." in busy
+        assert "Its holder made no call for 1 s." in idle
+        assert "agent recently active" not in busy
+        assert "unmatched" not in busy
+
+
+async def test_whoever_may_release_can_ask_the_holder_first(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        number = await swarm.hold("BlueLake", "src/cart/**")
+        swarm.app.services.leases.staleness.rules = AT_ONCE
+        person = await swarm.sign_in()
+        own = f"/mail/{swarm.shop}/file_reservations/{number}"
+
+        page = html.unescape(await person.page(own))
+        listed = await person.page(f"/mail/{swarm.shop}/file_reservations")
+
+        assert "Ask BlueLake first</a>" in page
+        assert "Release, and tell BlueLake" in page
+        assert "Look, release" in listed
 
 
 async def test_what_was_left_is_released_and_its_holder_told_with_the_note(tmp_path: Path) -> None:
     async with open_swarm(tmp_path) as swarm:
         number = await swarm.hold("BlueLake", "src/cart/**")
-        swarm.app.services.leases.staleness.rules = StalenessRules(inactivity_s=0, grace_s=0)
+        swarm.app.services.leases.staleness.rules = AT_ONCE
         person = await swarm.sign_in()
         own = f"/mail/{swarm.shop}/file_reservations"
 
@@ -127,7 +198,7 @@ async def test_what_was_left_is_released_and_its_holder_told_with_the_note(tmp_p
 async def late_release(swarm: Swarm, then: Sequence[str]) -> tuple[int, int, str]:
     """BlueLake gives its reservation back while the form is open, and each of `then` is taken by GreenHill."""
     number = await swarm.hold("BlueLake", "src/cart/**")
-    swarm.app.services.leases.staleness.rules = StalenessRules(inactivity_s=0, grace_s=0)
+    swarm.app.services.leases.staleness.rules = AT_ONCE
     person = await swarm.sign_in()
     own = f"/mail/{swarm.shop}/file_reservations/{number}"
     token = csrf_in(await person.page(own), f"{own}/release")
@@ -162,7 +233,7 @@ async def test_a_release_that_comes_too_late_names_nobody_where_nobody_holds_the
 async def test_a_holder_that_is_retired_is_not_said_to_be_told(tmp_path: Path) -> None:
     async with open_swarm(tmp_path) as swarm:
         number = await swarm.hold("BlueLake", "src/cart/**")
-        swarm.app.services.leases.staleness.rules = StalenessRules(inactivity_s=0, grace_s=0)
+        swarm.app.services.leases.staleness.rules = AT_ONCE
         await swarm.app.store.write(
             lambda tx: tx._connection.execute("UPDATE agents SET retired_ts = 1 WHERE name = 'BlueLake'")
         )

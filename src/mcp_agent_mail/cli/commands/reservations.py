@@ -110,7 +110,10 @@ def release(
     project: ProjectOption = None,
     json: JsonFlag = False,
 ) -> None:
-    """Release a reservation; its holder is told by mail."""
+    """Release a reservation at once; its holder is told by mail.
+
+    It does not ask whether the holder is at work: calls, mail, files and commits do not stop it.
+    """
     context = load_context()
     with open_gateway(context) as gateway:
         key = project_key(project, context)

@@ -20,7 +20,7 @@ from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.refusals import for_people, status_of
 from mcp_agent_mail.web.request import PageAnswer, redirect
-from mcp_agent_mail.web.views.reservations import lease_view, path_tree
+from mcp_agent_mail.web.views.reservations import lease_view, path_tree, releasable_from
 
 PAGE_SIZE = 100
 WAITING_SHOWN = 50
@@ -105,6 +105,7 @@ async def _reservation(page: PageContext, refused: AgentMailError | None = None,
     model = {
         "here": project.slug,
         "row": lease_view(found, page.now),
+        "free_ts": releasable_from(found, page.services.leases.staleness.rules, page.now),
         "refused": refused,
         "note": page.request.field("note")[:MAX_NOTE],
         "max_note": MAX_NOTE,

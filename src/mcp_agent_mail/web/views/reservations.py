@@ -8,12 +8,29 @@ from dataclasses import field
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.domain.identity.names import HUMAN
 from mcp_agent_mail.domain.leases import Lease
-from mcp_agent_mail.domain.staleness import Sighting
+from mcp_agent_mail.domain.staleness import Sighting, StalenessRules, stale_from
 from mcp_agent_mail.features.reservations.staleness import Assessment
+from mcp_agent_mail.web.refusals import in_time
 
 MOST_DEPTH = 12
 """Folders below that are shown as one."""
+
+_OF_WORK = {
+    "agent_recently_active": "Its holder called lately.",
+    "mail_activity_recent": "Its holder sent or read mail lately.",
+    "filesystem_activity_recent": "Files under it were written lately.",
+    "git_activity_recent": "Files under it were committed lately.",
+}
+"""What speaks against a release, for people. A judgement has a word for each."""
+_OF_IDLENESS = {
+    "agent_inactive": "Its holder made no call for {time}.",
+    "no_recent_mail_activity": "Its holder neither sent nor read mail for {time}.",
+    "no_recent_filesystem_activity": "No file under it was written for {time}.",
+    "no_recent_git_activity": "No file under it was committed for {time}.",
+    "path_pattern_unmatched": "No file fits its path, so files and commits tell nothing.",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +70,34 @@ class LeaseView:
     @property
     def is_live(self) -> bool:
         return self.state == "live"
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a release is refused while this is so. What nobody could find out yet says neither; a person who
+        holds files is never idle.
+        """
+        return self.agent == HUMAN or any(one in _OF_WORK for one in self.reasons)
+
+    @property
+    def told(self) -> Sequence[str]:
+        """The reasons as sentences: first what tells of work."""
+        found = sorted(self.reasons, key=lambda one: one not in _OF_WORK)
+        return ([_PERSON] if self.agent == HUMAN else []) + [_told(one) for one in found]
+
+
+_PERSON = "A person holds it, who makes no calls and is never taken for gone."
+
+
+def _told(reason: str) -> str:
+    word, _, after = reason.partition(">")
+    known = _OF_WORK.get(word) or _OF_IDLENESS[word]
+    return known.format(time=in_time(int(after.removesuffix("s")))) if after else known
+
+
+def releasable_from(one: Assessment, rules: StalenessRules, now: Micros) -> Micros:
+    """From when its release is no longer refused if nothing happens until then: its end at the latest."""
+    idle_ts = None if one.lease.agent == HUMAN else stale_from(one.evidence, rules, now)
+    return one.lease.expires_ts if idle_ts is None else min(idle_ts, one.lease.expires_ts)
 
 
 def lease_view(one: Assessment, now: Micros, against: Collection[LeaseId] = ()) -> LeaseView:
