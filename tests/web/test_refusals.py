@@ -15,7 +15,7 @@ from mcp_agent_mail.core.errors import AgentMailError, Busy, InvalidInput, Permi
 from mcp_agent_mail.core.profiles import FULL
 from mcp_agent_mail.domain.identity.names import UnknownAgent
 from mcp_agent_mail.domain.messages import UnfitSubject, parse_subject
-from mcp_agent_mail.web.refusals import field_of, for_people, in_time, retry_header, status_of
+from mcp_agent_mail.web.refusals import fields_of, for_people, in_time, retry_header, status_of
 from tests.server.reference_pages import declared
 from tests.server.tool_list import tools_of
 from tests.web.acting import BILLS, SHOP, Person, before_the_pages, form_to, forms_of
@@ -191,8 +191,8 @@ def test_a_fact_says_what_the_page_calls_a_field() -> None:
     error = InvalidInput("subject has 600 characters; at most 512 are accepted.", data={"parameter": "subject"})
 
     assert for_people(error).message == "The subject has 600 characters; at most 512 are accepted."
-    assert field_of(error) == "subject"
-    assert field_of(InvalidInput("x", data={"parameter": "cc"})) == ""
+    assert fields_of(error) == ["subject"]
+    assert fields_of(InvalidInput("x", data={"parameter": "cc"})) == []
 
 
 def test_a_wait_is_never_less_than_there_is_to_wait() -> None:
@@ -214,8 +214,8 @@ def test_who_is_to_come_again_is_never_told_to_come_at_once(retry_after_s: objec
 
 
 def test_what_is_of_a_recipient_is_of_the_field_to() -> None:
-    assert field_of(InvalidInput("x", data={"recipient": "RedStone"})) == "to"
-    assert field_of(InvalidInput("x", data={"recipient": "RedStone", "parameter": "subject"})) == "subject"
+    assert fields_of(InvalidInput("x", data={"recipient": "RedStone"})) == ["to"]
+    assert fields_of(InvalidInput("x", data={"recipient": "RedStone", "parameter": "subject"})) == ["subject"]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 from mcp_agent_mail.core.errors import (
     AgentMailError,
@@ -157,12 +158,12 @@ def for_writers(error: AgentMailError) -> AgentMailError:
     return told.reworded(hint=in_sentences(told.hint, "Nothing was sent."), data=told.data)
 
 
-def field_of(error: AgentMailError) -> str:
-    """The field of a form that the refusal is about; empty for none."""
-    said = error.data.get("parameter")
+def fields_of(error: AgentMailError) -> Sequence[str]:
+    """The fields of a form that the refusal is about, in their order."""
+    missing, said = error.data.get("missing"), error.data.get("parameter")
     if said in _FIELDS:
-        return str(said)
-    return "to" if isinstance(error, _OF_TO) or "recipient" in error.data else ""
+        return [one for one in _FIELDS if one == said or (isinstance(missing, list) and one in missing)]
+    return ["to"] if isinstance(error, _OF_TO) or "recipient" in error.data else []
 
 
 def in_time(seconds: float) -> str:

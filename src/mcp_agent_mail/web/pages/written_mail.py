@@ -21,7 +21,7 @@ from mcp_agent_mail.web.addresses import compose_url, message_url, own_path, rep
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.actor import require_human
 from mcp_agent_mail.web.pages.message import message_number
-from mcp_agent_mail.web.refusals import field_of, for_writers, status_of
+from mcp_agent_mail.web.refusals import fields_of, for_writers, status_of
 from mcp_agent_mail.web.request import PageAnswer, redirect
 from mcp_agent_mail.web.views.mail_form import Answered, MailFields, MailForm, Reached, read_fields
 from mcp_agent_mail.web.views.message import FOLDED_CHARACTERS
@@ -71,7 +71,7 @@ class _LetterPage:
             answered=self.answered,
             reached=reached,
             refused=None if refused is None else for_writers(refused),
-            faulty="" if refused is None else field_of(refused),
+            faulty=() if refused is None else fields_of(refused),
             has_preview=has_preview,
             is_kept=is_kept,
         )
@@ -98,7 +98,7 @@ class _LetterPage:
         if self.page.request.field("act") == "preview":
             return await self.shown(fields, has_preview=True)
         try:
-            fields.require_text()
+            fields.require_whole(is_answer=self.answered is not None)
             return await send()
         except IdempotencyKeyConflict:
             again = OtherTextSent(

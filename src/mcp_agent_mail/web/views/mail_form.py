@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
+from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, listed
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.features.oversight.human_mail import HumanReceipt
 from mcp_agent_mail.features.oversight.recipient_groups import ListedGroup
 from mcp_agent_mail.web.addresses import own_path
@@ -15,8 +16,11 @@ from mcp_agent_mail.web.request import PageRequest
 _BETWEEN_NAMES = re.compile(r"[,;\n]")
 
 
-class BodyMissing(InvalidInput):
-    """A letter of the person's without a text."""
+class LetterIncomplete(InvalidInput):
+    """A letter of the person's lacks its text, or more than one of its fields."""
+
+
+_CALLED = {"to": "To", "subject": "the subject", "body_md": "the text"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,14 +46,26 @@ class MailFields:
         """The recipients, between commas."""
         return [name for part in _BETWEEN_NAMES.split(self.to) if (name := part.strip())]
 
-    def require_text(self) -> None:
-        """Raise BodyMissing where nobody could see a sign in the text."""
-        if not any(sign.isprintable() and not sign.isspace() for sign in self.body_md):
-            raise BodyMissing(
-                "The text is empty.",
-                hint="Write it, and press Send again: nothing was sent or acknowledged.",
-                data={"parameter": "body_md"},
-            )
+    def require_whole(self, *, is_answer: bool) -> None:
+        """Raise LetterIncomplete, with all that is missing, where nobody could see a sign in the text, or where two
+        fields are empty. One that is empty by itself is left to the rules, which say more of it. An answer has a
+        subject, and somebody that it goes to.
+        """
+        is_empty = {
+            "to": not is_answer and not self.names and not self.broadcast,
+            "subject": not is_answer and not self.subject.strip(),
+            "body_md": not any(sign.isprintable() and not sign.isspace() for sign in self.body_md),
+        }
+        missing = [name for name, empty in is_empty.items() if empty]
+        if len(missing) < 2 and not is_empty["body_md"]:
+            return
+        called = listed([_CALLED[one] for one in missing], "and")
+        it, are = ("it", "is") if len(missing) == 1 else ("them", "are")
+        raise LetterIncomplete(
+            f"{called[0].upper()}{called[1:]} {are} empty.",
+            hint=f"Write {it}, and press Send again: nothing was sent or acknowledged.",
+            data={"parameter": missing[0], "missing": list[Json](missing)},
+        )
 
 
 def read_fields(request: PageRequest, *, draft: str) -> MailFields:
@@ -118,7 +134,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailForm:
-    """`action` takes the form. `known` and `groups` are to choose from. `faulty` is the field for which the form was
+    """`action` takes the form. `known` and `groups` are to choose from. `faulty` are the fields for which the form was
     refused. `is_kept`: the fields hold what was sent once, and the key is theirs whatever a draft says.
     """
 
@@ -131,6 +147,6 @@ class MailForm:
     answered: Answered | None = None
     reached: Reached | None = None
     refused: AgentMailError | None = None
-    faulty: str = ""
+    faulty: Sequence[str] = ()
     has_preview: bool = False
     is_kept: bool = False
