@@ -177,7 +177,8 @@ async def test_forms_without_their_page_are_refused_in_the_words_of_people(perso
         (UnknownAgent("No agent named X.", hint="list_agents.", data={"nearest": ["BlueLake", "RedStone"]}),
          "Did you mean BlueLake or RedStone? The page Agents of the project lists all that there are."),
         (PermissionDenied("Only the operator may do this.", hint="Act as a registered agent."),
-         "Sign in as the operator: run `am web` on the server's machine."),
+         "Sign in as the operator: run `am web` on the server's machine, or paste a token of "
+         "`am token create --role operator`."),
         (InvalidInput("Not so.", hint="Choose one of a, b. Or call send_message(to=[...])."), "Choose one of a, b."),
         (AgentMailError("It is so.", hint=""), "Begin at /mail."),
     ],

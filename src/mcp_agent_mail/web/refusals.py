@@ -41,7 +41,10 @@ from mcp_agent_mail.features.messaging.send import BroadcastNamesRecipients
 from mcp_agent_mail.features.messaging.visibility import UnknownMessage
 from mcp_agent_mail.features.projects.lookup import AmbiguousProject
 
-AS_OPERATOR = "Sign in as the operator: run `am web` on the server's machine."
+AS_OPERATOR = (
+    "Sign in as the operator: run `am web` on the server's machine, or paste a token of "
+    "`am token create --role operator`."
+)
 
 _STATUS: tuple[tuple[type[AgentMailError], int], ...] = (
     (AuthenticationRequired, 401),

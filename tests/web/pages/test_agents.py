@@ -84,6 +84,17 @@ async def test_one_agent_is_shown_with_what_it_holds_and_sent(tmp_path: Path) ->
         assert ">Done</span>" in page
 
 
+async def test_who_holds_nothing_is_said_to_reserve_by_itself(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        page = await swarm.text(f"/mail/{swarm.shop}/agents/BlueLake")
+        project = await swarm.text(f"/mail/{swarm.shop}/file_reservations")
+
+        assert "No file reservations. It reserves for itself, by its tool <code>file_reservation_paths</code>" in page
+        assert f"<code>am reservations active --project {swarm.shop}</code>" in page
+        assert f"<code>am reservations active --project {swarm.shop}</code>" in project
+        assert f"<code>am mail send --project {swarm.shop} --from BlueLake --to Human" in page
+
+
 async def test_an_agent_that_nobody_knows_is_a_page_with_the_next_step(tmp_path: Path) -> None:
     async with open_swarm(tmp_path) as swarm:
         page = await swarm.text(f"/mail/{swarm.shop}/agents/BlueLak", 404)

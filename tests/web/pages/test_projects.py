@@ -38,6 +38,19 @@ async def test_products_are_shown_with_their_projects(tmp_path: Path) -> None:
         assert f'<a class="chip" href="/mail/{swarm.shop}">shop</a>' in page
 
 
+async def test_how_products_are_made_and_filled_is_told_as_a_person_does_it(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        none = await swarm.text("/mail/projects")
+        await swarm.app.call("ensure_product", name="It's <b>")
+        made = await swarm.app.call("ensure_product", name="Storefront")
+        empty = await swarm.text("/mail/projects")
+
+        assert "<code>am products ensure NAME</code>" in none
+        assert "ensure_product" not in none
+        assert f"<code>am products link {made['product_uid']} --project PROJECT</code>" in empty
+        assert "products_link" not in empty
+
+
 async def test_both_lists_lead_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(projects, "PAGE_SIZE", 1)
     monkeypatch.setattr(projects, "PRODUCTS_SHOWN", 1)
