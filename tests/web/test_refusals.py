@@ -15,7 +15,7 @@ from mcp_agent_mail.core.errors import AgentMailError, Busy, InvalidInput, Permi
 from mcp_agent_mail.core.profiles import FULL
 from mcp_agent_mail.domain.identity.names import UnknownAgent
 from mcp_agent_mail.domain.messages import UnfitSubject, parse_subject
-from mcp_agent_mail.web.refusals import fields_of, for_people, in_time, retry_header, status_of
+from mcp_agent_mail.web.refusals import AS_OPERATOR, fields_of, for_people, in_time, retry_header, status_of
 from tests.server.reference_pages import declared
 from tests.server.tool_list import tools_of
 from tests.web.acting import BILLS, SHOP, Person, before_the_pages, form_to, forms_of
@@ -177,8 +177,7 @@ async def test_forms_without_their_page_are_refused_in_the_words_of_people(perso
         (UnknownAgent("No agent named X.", hint="list_agents.", data={"nearest": ["BlueLake", "RedStone"]}),
          "Did you mean BlueLake or RedStone? The page Agents of the project lists all that there are."),
         (PermissionDenied("Only the operator may do this.", hint="Act as a registered agent."),
-         "Sign in as the operator: run `am web` on the server's machine, or paste a token of "
-         "`am token create --role operator`."),
+         AS_OPERATOR),
         (InvalidInput("Not so.", hint="Choose one of a, b. Or call send_message(to=[...])."), "Choose one of a, b."),
         (AgentMailError("It is so.", hint=""), "Begin at /mail."),
     ],

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.web.swarm import BILLS, SHOP, fields_of, open_swarm
+from tests.web.acting import form_to
+from tests.web.swarm import BILLS, SHOP, Swarm, fields_of, open_swarm
 from tests.web.visitors import ORIGIN, csrf_in
 
 
@@ -141,3 +142,93 @@ async def test_a_request_that_is_made_again_meanwhile_is_answered(tmp_path: Path
 def _seen_on(page: str) -> str:
     """What the first form of the page was shown of."""
     return page.partition('name="seen" value="')[2].partition('"')[0]
+
+
+async def introduction(swarm: Swarm) -> str:
+    """The path of the message by which GreenHill asks CopperOak whether it may write, beside mail that is held."""
+    await swarm.ask()
+    await swarm.app.call(
+        "request_contact", project_key=SHOP, from_agent="GreenHill", to_agent="CopperOak", to_project=BILLS
+    )
+    found = await swarm.app.call("fetch_inbox", project_key=BILLS, agent_name="CopperOak")
+    (number,) = [one["id"] for one in found if one["subject"].startswith("Contact request from GreenHill")]
+    return f"/mail/{swarm.bills}/message/{number}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("approve", "mail from <strong>GreenHill · shop</strong> to <strong>CopperOak</strong> is approved."),
+        ("deny", "mail from <strong>GreenHill · shop</strong> to <strong>CopperOak</strong> is denied."),
+    ],
+)
+async def test_the_message_of_a_request_is_answered_where_it_is_read(tmp_path: Path, answer: str, told: str) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        own = await introduction(swarm)
+        anybody = await swarm.text(own)
+        person = await swarm.sign_in()
+        action = f"/mail/{swarm.bills}/contacts"
+
+        page = await person.page(own)
+        pressed = await person.client.post(
+            action,
+            data=dict(form_to(await person.client.get(own), action).fields) | {"answer": answer},
+            headers={"origin": ORIGIN},
+        )
+        after = await person.page(own)
+
+        assert 'name="answer"' not in anybody
+        assert page.count('value="deny"') == 1
+        assert "Approving delivers the held message." in page
+        assert (pressed.status_code, pressed.headers["location"].partition("?")[0]) == (303, own)
+        assert f"This request was answered: {told}" in after
+        assert f'<a href="{action}">Contacts of bills</a>' in after
+        assert 'name="answer"' not in after
+        assert "This request was answered" not in await person.page(pressed.headers["location"])
+
+
+async def test_a_request_that_ended_without_an_answer_says_so(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.app.call("set_contact_policy", project_key=BILLS, agent_name="CopperOak", policy="contacts_only")
+        await swarm.app.call(
+            "request_contact", project_key=SHOP, from_agent="GreenHill", to_agent="CopperOak", to_project=BILLS
+        )
+        (asked,) = await swarm.app.call("fetch_inbox", project_key=BILLS, agent_name="CopperOak")
+        await swarm.app.store.write(lambda tx: tx._connection.execute("UPDATE contacts SET expires_ts = 1"))
+        person = await swarm.sign_in()
+
+        page = await person.page(f"/mail/{swarm.bills}/message/{asked['id']}")
+
+        assert "This request ended without an answer." in page
+        assert 'name="answer"' not in page
+
+
+async def test_a_request_among_very_many_leads_to_where_all_are_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcp_agent_mail.features.oversight.people.MOST_REQUESTS", 0)
+    async with open_swarm(tmp_path) as swarm:
+        own = await introduction(swarm)
+        person = await swarm.sign_in()
+
+        page = await person.page(own)
+
+        assert 'This request waits for an answer: <a href="/mail?box=needs">Needs you</a>' in page
+
+
+async def test_mail_that_asks_for_nothing_has_no_answer(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        sent = await swarm.app.call(
+            "send_message",
+            project_key=SHOP,
+            sender_name="GreenHill",
+            to=["BlueLake"],
+            subject="Contact request from GreenHill",
+            body_md="`respond_contact(accept=True)`",
+        )
+        person = await swarm.sign_in()
+
+        page = await person.page(f"/mail/{swarm.shop}/message/{sent['deliveries'][0]['payload']['id']}")
+
+        assert "This request" not in page
+        assert 'name="answer"' not in page

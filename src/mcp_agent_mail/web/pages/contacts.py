@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
 from mcp_agent_mail.core.ids import ContactId, read_number
-from mcp_agent_mail.domain.contacts import Contact
+from mcp_agent_mail.domain.contacts import Contact, LinkStatus, is_intro
+from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.as_seen import AnsweredMeanwhile, answering_as_seen
+from mcp_agent_mail.features.delivery.status import MessageStatus
 from mcp_agent_mail.web.addresses import own_path, project_url, with_more, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.request import PageAnswer, redirect
 from mcp_agent_mail.web.views.contacts import (
     AnswerNotice,
+    Introduction,
     answer_notice,
     contact_graph,
     contact_view,
+    introduction,
     is_answered_so,
     link_kinds,
     told_link,
@@ -64,6 +68,23 @@ async def did(page: PageContext) -> AnswerNotice | None:
     if number is not None and page.caller.is_operator:
         link = await page.services.pages.people.numbered_link(page.caller, ContactId(number))
     return answer_notice(page.request.asked("did"), page.request.asked("mail"), link)
+
+
+async def introduced(page: PageContext, message: Message, status: MessageStatus) -> Introduction | None:
+    """The request that a message is, to the operator; None for mail that asks for no contact."""
+    if not page.caller.is_operator or not status.copies or not is_intro(message.subject, message.body_md):
+        return None
+    people, (asked, *_) = page.services.pages.people, status.copies
+    project = await page.services.pages.oversight.project(asked.project_slug)
+    source_project = await page.services.pages.oversight.project(message.project_slug)
+    link = await people.link(
+        page.caller, project, asked.name, source_project=source_project, source=message.sender_name
+    )
+    if link is None:
+        return None
+    waits = await people.screened(page.caller, project) if link.status is LinkStatus.PENDING else ()
+    question = next((one for one in waits if one.contact.id == link.id), None)
+    return introduction(link, question, project.id, page.now)
 
 
 async def answer(page: PageContext) -> PageAnswer:

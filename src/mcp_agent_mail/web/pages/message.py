@@ -15,7 +15,7 @@ from mcp_agent_mail.features.delivery.status import MessageStatus
 from mcp_agent_mail.features.messaging.requests import MailRequest, MessageRequest
 from mcp_agent_mail.web.addresses import HOME, thread_url, with_query
 from mcp_agent_mail.web.context import PageContext
-from mcp_agent_mail.web.pages.contacts import did
+from mcp_agent_mail.web.pages.contacts import did, introduced
 from mcp_agent_mail.web.request import PageAnswer
 from mcp_agent_mail.web.views.contacts import contact_view
 from mcp_agent_mail.web.views.message import listed_message, whole_message
@@ -70,6 +70,7 @@ async def open_message(page: PageContext, project_key: str, written: str) -> Ope
         "here": project.slug,
         "person": person,
         "asked": asked,
+        "intro": await introduced(page, seen.message, status),
         "did": await did(page),
         "sent": page.request.asked("sent"),
         "before": beside.before,

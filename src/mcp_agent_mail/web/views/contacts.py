@@ -11,6 +11,7 @@ from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.contacts import HELD_REASON, Contact, LinkStatus, Party, Relation
 from mcp_agent_mail.domain.projects import project_name
 from mcp_agent_mail.features.contacts.as_seen import seen_of
+from mcp_agent_mail.features.oversight.contact_questions import ContactQuestion
 from mcp_agent_mail.web.addresses import agent_url
 from mcp_agent_mail.web.render.circle_layout import AgentGraph, GraphAgent, GraphLine, agent_graph
 
@@ -72,6 +73,30 @@ def contact_view(contact: Contact, seen_from: ProjectId, now: Micros) -> Contact
         reason=_HELD if contact.reason == HELD_REASON else contact.reason,
         updated_ts=contact.updated_ts,
         expires_ts=contact.expires_ts,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Introduction:
+    """What a message that asks for a contact asks, as it is now: `question` while it can be answered here, else what
+    became of it, where `is_open` while it can be answered elsewhere and `was_answered` by whomever.
+    """
+
+    row: ContactView
+    question: ContactQuestion | None
+    is_open: bool
+    was_answered: bool
+    told: str
+
+
+def introduction(contact: Contact, question: ContactQuestion | None, seen_from: ProjectId, now: Micros) -> Introduction:
+    """Of the link that the message asks for, with its question if it is one of those that are shown."""
+    return Introduction(
+        row=contact_view(contact, seen_from, now),
+        question=question,
+        is_open=contact.relation(now) is Relation.PENDING,
+        was_answered=contact.status is not LinkStatus.PENDING,
+        told=told_link(contact, now),
     )
 
 
