@@ -130,6 +130,33 @@ async def test_a_request_that_is_answered_leaves_no_other_chosen(shop: Shop) -> 
     assert watched.errors == []
 
 
+async def test_boxes_are_seen_before_anything_points_at_them(shop: Shop) -> None:
+    await shop.write("Human", "One")
+    watched = await shop.signed_in(await shop.context())
+    page = watched.page
+
+    await watched.open("/mail")
+    await page.mouse.move(0, 0)
+    box, tile = page.locator(".choose input"), page.locator(".row:has(.choose) .tile")
+    at_rest = await page.evaluate("() => getComputedStyle(document.querySelector('.choose input')).opacity")
+    how = await page.inner_text(".marks-bar")
+    await box.focus()
+    at_focus = await page.evaluate("() => getComputedStyle(document.querySelector('.choose input')).opacity")
+    box_place, tile_place = await box.bounding_box(), await tile.bounding_box()
+    await type_keys(page, "Space")
+
+    assert 0.3 <= float(at_rest) < 1
+    assert at_focus == "1"
+    assert "choose it by x or its box" in how
+    assert box_place is not None
+    assert tile_place is not None
+    assert box_place["x"] + box_place["width"] <= tile_place["x"]
+    assert await tile.is_visible()
+    assert await page.inner_text("[data-chosen]") == "1 chosen"
+    assert not await page.locator(".marks-bar .how").is_visible()
+    assert watched.errors == []
+
+
 async def test_what_typing_finds_can_be_chosen_and_marked(shop: Shop) -> None:
     for number in range(51):
         await shop.write("RedStone" if number else "Human", f"Letter {number}")

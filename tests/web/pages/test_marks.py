@@ -48,6 +48,17 @@ async def test_rows_of_mail_to_human_alone_can_be_chosen(person: Person) -> None
     assert f'name="message" value="{others}"' not in page
 
 
+@pytest.mark.parametrize("path", ["/mail", "/mail?box=needs"])
+async def test_how_mail_is_chosen_stands_beside_what_marks_it(person: Person, path: str) -> None:
+    await person.write("BlueLake", "Human", ack_required=True)
+
+    page = (await person.get(path)).text
+
+    bar = page.partition('id="marks"')[2].partition("</form>")[0]
+    assert '<span class="how">choose it by <kbd>x</kbd> or its box</span>' in bar
+    assert bar.index("choose it by") < bar.index("Mark read")
+
+
 async def test_an_agents_mail_is_never_marked_from_here(person: Person) -> None:
     own = await person.write("BlueLake", "Human")
     others = await person.write("BlueLake", "GreenHill", ack_required=True)

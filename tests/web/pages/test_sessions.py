@@ -87,6 +87,7 @@ async def test_a_link_shows_one_button_and_signs_in_when_it_is_pressed(visits: V
     answer = await sign_in(visits, link=link)
 
     assert 'name="token"' not in page.text
+    assert "if the link was not used yet and is less than a minute old" in page.text
     assert again.text.count(link) == 1
     assert "Reading only" in before.text
     assert answer.status_code == 303
