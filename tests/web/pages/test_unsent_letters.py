@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlencode
@@ -138,3 +139,41 @@ async def test_a_letter_of_too_much_to_give_back_is_refused_as_any(person: Perso
 
     assert (answer.status_code, _Fields(answer).values) == (401, [])
     assert signing_in(form.action) in _Fields(answer).links
+
+
+@pytest.mark.parametrize(
+    ("written", "told", "marked"),
+    [
+        ({}, "To, the subject and the text are empty.", ["to", "subject", "body_md"]),
+        ({"to": " , "}, "To, the subject and the text are empty.", ["to", "subject", "body_md"]),
+        ({"broadcast": "on"}, "The subject and the text are empty.", ["subject", "body_md"]),
+        ({"subject": "Lunch"}, "To and the text are empty.", ["to", "body_md"]),
+        ({"to": "GreenHill", "body_md": "At noon."}, "The subject is empty.", ["subject"]),
+        ({"to": "GreenHill", "subject": "Lunch"}, "The text is empty.", ["body_md"]),
+        ({"body_md": "At noon."}, "To and the subject are empty.", ["to", "subject"]),
+    ],
+)
+async def test_all_that_a_letter_lacks_is_named_at_once(
+    person: Person, written: dict[str, str], told: str, marked: list[str]
+) -> None:
+    form = await compose(person)
+
+    answer = await person.send(form.action, form.filled(**written, act="send"))
+
+    assert answer.status_code == 400
+    assert told in answer.text
+    invalid = [one for one in re.findall(r"<(?:input|textarea)[^>]*>", answer.text) if 'aria-invalid="true"' in one]
+    assert [re.findall(r' name="(\w+)"', one) for one in invalid] == [[name] for name in marked]
+    assert ["autofocus" in one for one in invalid] == [True, *[False] * (len(marked) - 1)]
+    kept = form_to(answer, form.action)
+    assert all(dict(kept.fields)[name] == value for name, value in written.items())
+
+
+async def test_an_answer_lacks_nothing_but_a_text(person: Person) -> None:
+    number = await person.write("GreenHill", "Human")
+    action = f"/mail/{await person.slug(SHOP)}/message/{number}/reply"
+    form = form_to(await person.get(action), action)
+
+    answer = await person.send(action, form.filled(body_md=" ", act="send"))
+
+    assert "<p>The text is empty.</p><p>Write it, and press Send again" in answer.text

@@ -90,44 +90,6 @@ async def test_what_is_refused_keeps_every_character(person: Person, text: str) 
     assert "<script>alert" not in answer.text
 
 
-@pytest.mark.parametrize(
-    ("written", "told", "marked"),
-    [
-        ({}, "To, the subject and the text are empty.", ["to", "subject", "body_md"]),
-        ({"to": " , "}, "To, the subject and the text are empty.", ["to", "subject", "body_md"]),
-        ({"broadcast": "on"}, "The subject and the text are empty.", ["subject", "body_md"]),
-        ({"subject": "Lunch"}, "To and the text are empty.", ["to", "body_md"]),
-        ({"to": "GreenHill", "body_md": "At noon."}, "The subject is empty.", ["subject"]),
-        ({"to": "GreenHill", "subject": "Lunch"}, "The text is empty.", ["body_md"]),
-        ({"body_md": "At noon."}, "To and the subject are empty.", ["to", "subject"]),
-    ],
-)
-async def test_all_that_a_letter_lacks_is_named_at_once(
-    person: Person, written: dict[str, str], told: str, marked: list[str]
-) -> None:
-    form = await compose(person)
-
-    answer = await person.send(form.action, form.filled(**written, act="send"))
-
-    assert answer.status_code == 400
-    assert told in answer.text
-    invalid = [one for one in re.findall(r"<(?:input|textarea)[^>]*>", answer.text) if 'aria-invalid="true"' in one]
-    assert [re.findall(r' name="(\w+)"', one) for one in invalid] == [[name] for name in marked]
-    assert ["autofocus" in one for one in invalid] == [True, *[False] * (len(marked) - 1)]
-    kept = form_to(answer, form.action)
-    assert all(dict(kept.fields)[name] == value for name, value in written.items())
-
-
-async def test_an_answer_lacks_nothing_but_a_text(person: Person) -> None:
-    number = await person.write("GreenHill", "Human")
-    action = f"/mail/{await person.slug(SHOP)}/message/{number}/reply"
-    form = form_to(await person.get(action), action)
-
-    answer = await person.send(action, form.filled(body_md=" ", act="send"))
-
-    assert "<p>The text is empty.</p><p>Write it, and press Send again" in answer.text
-
-
 async def test_a_preview_shows_the_markdown_and_sends_nothing(person: Person) -> None:
     form = await compose(person)
 

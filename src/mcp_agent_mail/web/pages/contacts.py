@@ -15,11 +15,11 @@ from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.request import PageAnswer, redirect
 from mcp_agent_mail.web.views.contacts import (
     AnswerNotice,
-    Introduction,
+    AskedContact,
     answer_notice,
+    asked_contact,
     contact_graph,
     contact_view,
-    introduction,
     is_answered_so,
     link_kinds,
     told_link,
@@ -70,7 +70,7 @@ async def did(page: PageContext) -> AnswerNotice | None:
     return answer_notice(page.request.asked("did"), page.request.asked("mail"), link)
 
 
-async def introduced(page: PageContext, message: Message, status: MessageStatus) -> Introduction | None:
+async def introduced(page: PageContext, message: Message, status: MessageStatus) -> AskedContact | None:
     """The request that a message is, to the operator; None for mail that asks for no contact."""
     if not page.caller.is_operator or not status.copies or not is_intro(message.subject, message.body_md):
         return None
@@ -84,7 +84,7 @@ async def introduced(page: PageContext, message: Message, status: MessageStatus)
         return None
     waits = await people.screened(page.caller, project) if link.status is LinkStatus.PENDING else ()
     question = next((one for one in waits if one.contact.id == link.id), None)
-    return introduction(link, question, project.id, page.now)
+    return asked_contact(link, question, project.id, page.now)
 
 
 async def answer(page: PageContext) -> PageAnswer:

@@ -77,7 +77,7 @@ def contact_view(contact: Contact, seen_from: ProjectId, now: Micros) -> Contact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Introduction:
+class AskedContact:
     """What a message that asks for a contact asks, as it is now: `question` while it can be answered here, else what
     became of it, where `is_open` while it can be answered elsewhere and `was_answered` by whomever.
     """
@@ -89,9 +89,11 @@ class Introduction:
     told: str
 
 
-def introduction(contact: Contact, question: ContactQuestion | None, seen_from: ProjectId, now: Micros) -> Introduction:
+def asked_contact(
+    contact: Contact, question: ContactQuestion | None, seen_from: ProjectId, now: Micros
+) -> AskedContact:
     """Of the link that the message asks for, with its question if it is one of those that are shown."""
-    return Introduction(
+    return AskedContact(
         row=contact_view(contact, seen_from, now),
         question=question,
         is_open=contact.relation(now) is Relation.PENDING,

@@ -16,7 +16,7 @@ from mcp_agent_mail.web.request import PageRequest
 _BETWEEN_NAMES = re.compile(r"[,;\n]")
 
 
-class LetterIncomplete(InvalidInput):
+class FieldsMissing(InvalidInput):
     """A letter of the person's lacks its text, or more than one of its fields."""
 
 
@@ -47,7 +47,7 @@ class MailFields:
         return [name for part in _BETWEEN_NAMES.split(self.to) if (name := part.strip())]
 
     def require_whole(self, *, is_answer: bool) -> None:
-        """Raise LetterIncomplete, with all that is missing, where nobody could see a sign in the text, or where two
+        """Raise FieldsMissing, with all that is missing, where nobody could see a sign in the text, or where two
         fields are empty. One that is empty by itself is left to the rules, which say more of it. An answer has a
         subject, and somebody that it goes to.
         """
@@ -61,7 +61,7 @@ class MailFields:
             return
         called = listed([_CALLED[one] for one in missing], "and")
         it, are = ("it", "is") if len(missing) == 1 else ("them", "are")
-        raise LetterIncomplete(
+        raise FieldsMissing(
             f"{called[0].upper()}{called[1:]} {are} empty.",
             hint=f"Write {it}, and press Send again: nothing was sent or acknowledged.",
             data={"parameter": missing[0], "missing": list[Json](missing)},
