@@ -110,7 +110,7 @@ async def test_a_request_that_met_the_end_is_told_that_the_session_ended() -> No
             await transport.terminate()
             raise RuntimeError("closed")
 
-        endpoint._stateful.handle_request = meets_the_end  # type: ignore[method-assign]  # at the moment it is about
+        endpoint._stateful.handle_request = meets_the_end  # type: ignore[assignment,method-assign]  # at the moment it is about
         answer = await post(f"{url}/mcp", handshake_call, "tools/list", {}, **session)
 
     assert (answer.status_code, answer.json()["error"]["message"]) == (404, "The client ended this session.")
