@@ -10,6 +10,7 @@ import pytest
 
 from mcp_agent_mail.cli.app import ENTRIES, OLDER_NAMES
 from tests.cli.command_line import am, environment
+from tests.cli.scripted_server import Scripted, ScriptedServer
 from tests.cli.shell import Shell
 
 
@@ -170,3 +171,12 @@ def test_a_command_that_is_run_has_its_own_arguments(tmp_path: Path) -> None:
     )
 
     assert done.returncode == 0, done.stderr
+
+
+def test_a_number_without_end_is_told_as_what_no_server_of_ours_answers(shell: Shell) -> None:
+    with ScriptedServer(Scripted(body=b'{"next_cursor": Infinity, "messages": []}')) as server:
+        shell.set(AGENT_MAIL_URL=server.url)
+        done = shell.am("wait", "BlueLake")
+
+    assert done.code == 70
+    assert done.err.startswith("Error (INTERNAL): This command could not make sense of what it was told (OverflowError")

@@ -132,7 +132,7 @@ def _print_nowhere() -> None:
     print_nowhere()
 
 
-_MISREAD = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
+_MISREAD = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
 """What reading an answer of another shape raises, wherever a command reads it."""
 
 

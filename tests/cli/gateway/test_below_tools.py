@@ -55,3 +55,12 @@ def test_any_other_refusal_keeps_the_servers_words_and_speaks_of_no_token(status
 
     assert (code_of(refused), refused.message) == (code, "Why.")
     assert "TOKEN" not in refused.hint
+
+
+@pytest.mark.parametrize(("again", "seconds"), [("9", 9), ("9" * 5_000, 86_400)], ids=["soon", "never"])
+def test_when_to_call_again_is_said_of_rates_alone_and_has_an_end(again: str, seconds: int) -> None:
+    limited = refused_below(429, "Why.", Server(url=URL), again=again)
+    away = refused_below(503, "Why.", Server(url=URL), again=again)
+
+    assert (limited.hint, limited.data) == (f"Call again in {seconds} s.", {"retry_after_s": seconds})
+    assert (away.hint, away.data) == ("", {"retry_after_s": seconds})

@@ -24,12 +24,14 @@ def wire(kind: str, **data: Any) -> WireError:
         (wire("RATE_LIMITED", retry_after_s=0.5), 0.5),
         (wire("UNAVAILABLE", retry_after_s=86_400), 60.0),
         (wire("UNAVAILABLE", retry_after_s=-1), 0.0),
+        (wire("RATE_LIMITED", retry_after_s=int("9" * 400)), 60.0),
         (wire("UNAVAILABLE", retry_after_s="soon"), None),
         (wire("UNAVAILABLE"), None),
         (wire("PERMISSION_DENIED", retry_after_s=3), None),
         (Stranger({"type": "UNAVAILABLE", "data": {"retry_after_s": 3}}), None),
         (NoServer("Gone.", data={"retry_after_s": 3}), None),
     ],
+    ids=lambda value: str(value)[:20],
 )
 def test_who_is_there_says_when_to_come_again(refused: AgentMailError, seconds: float | None) -> None:
     assert asked_to_wait_s(refused) == seconds

@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from mcp_agent_mail.cli.exit_codes import WireError
+from mcp_agent_mail.cli.gateway.foreign_seconds import whole_seconds_in
 from mcp_agent_mail.core.errors import RateLimited
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, ISSUED_TOKEN_PREFIX, OPERATOR_TOKEN_PREFIX
 
@@ -36,9 +37,10 @@ def refused_below(status: int, detail: str, server: Server, *, again: str = "") 
         message, hint = _unopened(detail, server)
         return WireError({"type": "AUTHENTICATION_REQUIRED", "message": message, "hint": hint})
     kind, hint = _BELOW_THE_TOOLS.get(status, ("UNAVAILABLE", ""))
-    data = {"retry_after_s": int(again)} if again.isascii() and again.isdigit() else {}
+    seconds = whole_seconds_in(again)
+    data = {} if seconds is None else {"retry_after_s": seconds}
     if data and kind == RateLimited.code:
-        hint = f"Call again in {data['retry_after_s']} s."
+        hint = f"Call again in {seconds} s."
     return WireError({"type": kind, "message": detail, "hint": hint, "data": data})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from mcp_agent_mail.cli.exit_codes import WireError, code_of
+from mcp_agent_mail.cli.gateway.foreign_seconds import seconds_in
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Stranger
 from mcp_agent_mail.core.errors import AgentMailError, RateLimited, Unavailable
 
@@ -22,10 +23,8 @@ def is_busy(refused: AgentMailError) -> bool:
 
 def asked_to_wait_s(refused: AgentMailError) -> float | None:
     """For how long a busy server asks to be left alone, a minute at most; None where it does not say."""
-    seconds = refused.data.get("retry_after_s")
-    if not is_busy(refused) or not isinstance(seconds, int | float):
-        return None
-    return min(max(0.0, float(seconds)), _LONGEST_S)
+    seconds = seconds_in(refused.data.get("retry_after_s")) if is_busy(refused) else None
+    return None if seconds is None else min(seconds, _LONGEST_S)
 
 
 def is_alive(server: Server) -> bool:

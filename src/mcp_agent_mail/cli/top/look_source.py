@@ -14,7 +14,7 @@ from mcp_agent_mail.cli.top.full_look import FullLook
 from mcp_agent_mail.cli.top.server_look import ANSWER_WITHIN_S, ServerLook
 from mcp_agent_mail.core.errors import AgentMailError
 
-_MISREAD = (LookupError, TypeError, ValueError, AttributeError)
+_MISREAD = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 
 
 class LookSource:
