@@ -42,6 +42,15 @@ def test_an_error_is_told_as_fact_then_hint_and_cannot_drive_a_terminal(capsys: 
     assert told.err == "Error (NOT_FOUND): No agent \\x1b[31mBlueLake.\nHint: am agents list \\u202e\n"
 
 
+def test_a_code_that_came_over_the_wire_cannot_drive_a_terminal_either(capsys: pytest.CaptureFixture[str]) -> None:
+    tell_error(WireError({"type": "\x1b[2J\nError", "message": "No."}))
+    tell_error(WireError({"type": "A" * 1_000, "message": "No."}))
+
+    cleared, long = capsys.readouterr().err.splitlines()
+    assert cleared == "Error (\\x1b[2J Error): No."
+    assert len(long) < 250
+
+
 def test_an_error_without_a_hint_has_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     tell_error(NotFound("No agent.", hint=""))
 

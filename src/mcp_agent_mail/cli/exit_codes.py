@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Self
 
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable
-from mcp_agent_mail.core.escaping import visible
+from mcp_agent_mail.core.escaping import on_one_line, visible
 
 _SHOWN = 200
 
@@ -101,7 +101,8 @@ def tell_error(error: AgentMailError) -> int:
         error = told_unwritable_store(error) or error
     code = code_of(error)
     sys.stdout.flush()
-    _tell(f"Error ({code}): ", in_variables(error))
+    # Of an error over the wire it is the server's own text.
+    _tell(f"Error ({on_one_line(code)[:_SHOWN]}): ", in_variables(error))
     tell_hint(error.hint, error.data)
     return exit_code_of(error)
 

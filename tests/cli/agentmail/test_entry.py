@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.cli.agentmail import commands
 from mcp_agent_mail.cli.agentmail.entry import run
+from mcp_agent_mail.cli.agentmail.refusals import Failure
 from mcp_agent_mail.cli.agentmail.words import HELP, ONBOARD, USAGES
 from tests.cli.agentmail.tmux_session import WITHIN_S, AgentMailHome
 
@@ -117,3 +119,13 @@ def test_a_run_loads_a_socket_and_json(arguments: tuple[str, ...], tmp_path: Pat
     assert code == (2 if "--hook" in arguments else 0), done.stderr
     assert set(modules) & HEAVY == set()
     assert {name.partition(".")[0] for name in modules} - set(sys.stdlib_module_names) == {"mcp_agent_mail", "__main__"}
+
+
+def test_what_a_server_refuses_with_cannot_drive_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    def refuse(_: list[str]) -> int:
+        raise Failure("No \x1b[2Jroom.")
+
+    monkeypatch.setattr(commands, "send", refuse)
+
+    assert run(["send"]) == 1
+    assert capsys.readouterr().err == "error: No \\x1b[2Jroom.\n"

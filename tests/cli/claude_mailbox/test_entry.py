@@ -15,6 +15,7 @@ from mcp_agent_mail.cli.claude_mailbox.door import DEFAULT_PORT
 from mcp_agent_mail.cli.claude_mailbox.usage import HELP
 from mcp_agent_mail.core.settings.rows_mailbox import MAILBOX_ROWS
 from tests.cli.claude_mailbox.mailbox_program import MailboxProgram
+from tests.cli.scripted_server import ScriptedServer, answer
 from tests.facades.claude_mailbox.mailbox_server import MailboxServer
 
 ROOT = Path(__file__).parents[3]
@@ -112,3 +113,14 @@ def test_a_reader_that_leaves_is_no_traceback(server: MailboxServer, program: Ma
     )
 
     assert done.stderr == b""
+
+
+def test_what_a_server_says_cannot_drive_a_terminal(alone: MailboxProgram) -> None:
+    told = {"status": "ok", "version": "1\x1b[2J\n", "dbPath": "x"}
+    no_room = answer({"error": "No \x1b[2Jroom."}, status=400, closes=True)
+    with ScriptedServer(no_room) as refusing, ScriptedServer(answer(told, closes=True)) as up:
+        refused = alone.run("list", "--url", refusing.url)
+        running = alone.run("status", "--url", up.url)
+
+    assert refused.err == "claude-mailbox: No \\x1b[2Jroom.\n"
+    assert running.out == f"Running at {up.url} (version 1 [2J )\n"

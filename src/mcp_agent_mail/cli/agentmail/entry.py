@@ -30,7 +30,10 @@ def run(arguments: Sequence[str]) -> int:
     try:
         return _run(list(arguments))
     except Failure as failed:
-        _say(failed.lines)
+        # Only a refusal needs it: its words may be a server's.
+        from mcp_agent_mail.core.escaping import visible
+
+        _say(visible(failed.lines))
         return failed.code
     except BrokenPipeError:
         return 1

@@ -38,7 +38,10 @@ def run(arguments: Sequence[str]) -> int:
     try:
         return _run(list(arguments))
     except CommandRefused as failed:
-        sys.stderr.write(f"{failed}\n")
+        # Only a refusal needs it: its words may be a server's.
+        from mcp_agent_mail.core.escaping import visible
+
+        sys.stderr.write(visible(f"{failed}\n"))
         return failed.code
     except BrokenPipeError:
         return _left_alone()

@@ -19,6 +19,7 @@ from mcp_agent_mail.cli.claude_mailbox.door import MailboxClient, base_url, clos
 from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused, NoMailboxServer
 from mcp_agent_mail.cli.service.unit_files import server_command
 from mcp_agent_mail.clients.hook.environment import SettingSources
+from mcp_agent_mail.core.escaping import printable
 from mcp_agent_mail.core.home_folder import expand_home
 from mcp_agent_mail.core.plain_files import UnfitFile, open_plain, read_plain
 from mcp_agent_mail.core.store_owner import LOG_FILE, read_owner
@@ -143,7 +144,7 @@ def status(arguments: Sequence[str]) -> int:
     url = _url(given)
     health = _health(url)
     if health is not None:
-        sys.stdout.write(f"Running at {url} (version {health['version']})\n")
+        sys.stdout.write(f"Running at {url} (version {printable(str(health['version']))})\n")
         return 0
     from mcp_agent_mail.cli.service.unit_files import is_installed
 
