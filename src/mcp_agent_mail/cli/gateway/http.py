@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from http import HTTPStatus
@@ -17,17 +16,18 @@ from mcp_agent_mail.core.lazy.dataclass import dataclass
 if TYPE_CHECKING:
     import http.client
 
+    from mcp_agent_mail.cli.gateway.timed_answer import AnswerTime
+
 _CONNECT_TIMEOUT_S = 3.0
 ANSWER_TIMEOUT_S = 60.0
+"""For an answer as a whole; what is downloaded may take longer, as long as something comes in each such time."""
 _MAX_ANSWER_BYTES = 64 << 20
 """Bodies of an answer have 2 MiB at most; an archive's log or a list of reservations has some more."""
 _PIECE_BYTES = 256 * 1024
-_LOOK_EVERY_S = 0.5
-"""A Ctrl-C in the instant before a read blocks is seen by Python only when that read ends: a wait for an answer is cut
-into pieces."""
 _START_ONE = "Start one with: am serve"
 _CHECK_URL = "Check AGENT_MAIL_URL, or ask whoever runs that server. One that you start here has another store."
 _STOPPED = "The server stopped before it answered."
+_ENDLESS = "more than a server of ours ever answers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +64,13 @@ class HttpGateway:
         self._server = server
         self._answer_timeout_s = answer_timeout_s
         self._connection: http.client.HTTPConnection | None = None
+        self._answer_time: AnswerTime | None = None
 
     def connect(self) -> None:
         """Open the connection, so that a server which is not there is noticed before a call. Raises Unreachable."""
+        # `http.client`: 0.04 s, which `--help` need not pay.
+        from mcp_agent_mail.cli.gateway.timed_answer import AnswerTime, responses_within
+
         parts = urlsplit(self._server.url)
         connection = _connection_to(parts)
         try:
@@ -77,7 +81,8 @@ class HttpGateway:
                 f"No server answers at {self._server.url}: {reason}.",
                 hint=_CHECK_URL if self._server.is_named else _START_ONE,
             ) from failed
-        connection.sock.settimeout(self._answer_timeout_s)
+        self._answer_time = AnswerTime(self._answer_timeout_s)
+        connection.response_class = responses_within(self._answer_time)
         self._connection = connection
 
     def check(self) -> None:
@@ -108,15 +113,14 @@ class HttpGateway:
 
         connection, prefix = self._connected()
         try:
-            connection.request("GET", prefix + path, headers=self._headers())
-            response = self._response(connection)
+            response = self._response(connection, "GET", prefix + path)
             content = response.read(at_most + 1)
         except (OSError, http.client.HTTPException) as broken:
             self.close()
             raise _broken(broken, self._server.url) from broken
         if len(content) > at_most:
             self.close()
-            raise _stranger("more than a server of ours ever answers")
+            raise _stranger(_ENDLESS)
         if response.status != HTTPStatus.OK:
             raise _refusal(response, _value(content), self._server)
         return content.decode(errors="replace")
@@ -127,10 +131,11 @@ class HttpGateway:
 
         connection, prefix = self._connected()
         try:
-            connection.request("GET", f"{prefix}/attachments/{quote(slug)}/{quote(sha256)}", headers=self._headers())
-            response = self._response(connection)
+            response = self._response(connection, "GET", f"{prefix}/attachments/{quote(slug)}/{quote(sha256)}")
             if response.status != HTTPStatus.OK:
                 raise _refusal(response, _value(response.read(_MAX_ANSWER_BYTES)), self._server)
+            assert self._answer_time is not None
+            self._answer_time.end_head(is_download=True)
             while piece := response.read(_PIECE_BYTES):
                 yield piece
         except (OSError, http.client.HTTPException) as broken:
@@ -152,29 +157,38 @@ class HttpGateway:
         connection, prefix = self._connected()
         body = json.dumps(arguments).encode()
         try:
-            connection.request("POST", prefix + path, body, self._headers())
-            response = self._response(connection)
+            response = self._response(connection, "POST", prefix + path, body)
             content = response.read(_MAX_ANSWER_BYTES + 1)
             if len(content) > _MAX_ANSWER_BYTES:
                 raise _TooLong
         except _TooLong:
             self.close()
-            raise _stranger("more than a server of ours ever answers") from None
+            raise _stranger(_ENDLESS) from None
         except (OSError, http.client.HTTPException) as broken:
             self.close()
             raise _broken(broken, self._server.url) from broken
         return _answer(response, content, self._server)
 
-    def _response(self, connection: http.client.HTTPConnection) -> http.client.HTTPResponse:
-        """Raises TimeoutError where no answer begins in time."""
-        # Only a call needs it.
-        import select
+    def _response(
+        self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None = None
+    ) -> http.client.HTTPResponse:
+        """The head of the answer. Raises TimeoutError where the answer does not come in time, now or while it is read,
+        and Stranger where its head does not end.
+        """
+        from mcp_agent_mail.cli.gateway.timed_answer import HeadTooLong
 
-        ends_at = time.monotonic() + self._answer_timeout_s
-        while not select.select([connection.sock], [], [], min(_LOOK_EVERY_S, max(0, ends_at - time.monotonic())))[0]:
-            if time.monotonic() >= ends_at:
-                raise TimeoutError
-        return connection.getresponse()
+        assert self._answer_time is not None
+        if connection.sock is not None:  # It is None where the last answer ended the connection.
+            connection.sock.settimeout(self._answer_timeout_s)
+        connection.request(method, path, body, self._headers())
+        self._answer_time.begin()
+        try:
+            response = connection.getresponse()
+        except HeadTooLong:
+            self.close()
+            raise _stranger(_ENDLESS) from None
+        self._answer_time.end_head()
+        return response
 
     def _headers(self) -> dict[str, str]:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
