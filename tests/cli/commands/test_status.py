@@ -12,6 +12,7 @@ import pytest
 from mcp_agent_mail.cli.commands import status
 from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.engine.migrate import shipped_migrations
+from tests.cli.beginning_server import beginning
 from tests.cli.command_line import am, modules_after
 from tests.cli.conftest import Post
 from tests.cli.scripted_server import Scripted, ScriptedServer, answer
@@ -79,7 +80,6 @@ NO_ROOM = {
     [
         answer(NO_ROOM, status=503),
         answer({"detail": "The server has no room for another request just now."}, status=503),
-        answer({"detail": "Too often.", "retry_after_s": 2}, status=429),
     ],
 )
 def test_a_server_that_has_no_room_is_up_and_busy(told: Scripted, shell: Shell) -> None:
@@ -91,6 +91,41 @@ def test_a_server_that_has_no_room_is_up_and_busy(told: Scripted, shell: Shell) 
     assert (report.code, report.json()["running"], report.json()["status"]) == (1, True, "busy")
     assert words.code == 1
     assert dict(words.lines())["server"].startswith("up, and busy: look again in 5 s")
+
+
+LIMITED = {"type": "RATE_LIMITED", "message": "Too often.", "hint": "Call again in 9 s.", "data": {"retry_after_s": 9}}
+
+
+def test_rates_that_hold_it_up_for_long_are_no_fault_of_the_server(shell: Shell) -> None:
+    with ScriptedServer(answer({"error": LIMITED}, status=429)) as server:
+        shell.set(AGENT_MAIL_URL=server.url)
+        report = shell.am("status", "--json")
+        words = shell.am("status")
+
+    assert (report.code, report.json()["running"], report.json()["status"]) == (1, True, "limited")
+    assert dict(words.lines())["server"].startswith("up; it is no fault that its rates hold this command up")
+    assert dict(words.lines())["problem"] == "Too often. Call again in 9 s."
+
+
+def test_short_rates_are_waited_for(shell: Shell) -> None:
+    short = LIMITED | {"data": {"retry_after_s": 0.1}}
+    with ScriptedServer(answer({"error": short}, status=429), answer(health())) as server:
+        shell.set(AGENT_MAIL_URL=server.url)
+        done = shell.am("status", "--json")
+
+    assert (done.code, done.json()["status"]) == (0, "ok")
+    assert done.err == "Notice: the server takes no more requests just now; waiting 0.1 s.\n"
+
+
+def test_a_server_that_begins_this_store_meanwhile_is_its_own(shell: Shell) -> None:
+    shell.set(STORAGE_ROOT=str(shell.home / "new"))
+    context = shell.context()
+    told = health(database_url=context.settings.database_url)
+    with beginning(context, {"/rpc/health_check": answer(told)}) as (url, _):
+        shell.set(HTTP_PORT=url.rpartition(":")[2])
+        report = shell.am("status", "--json")
+
+    assert (report.code, report.json()["url"], report.json()["other_server"]) == (0, url, None)
 
 
 def test_a_server_that_is_slow_and_lives_is_busy(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,14 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
+from mcp_agent_mail.cli.gateway.port import open_gateway, require_server
 from mcp_agent_mail.store.engine.lock import StoreLock
+from tests.cli.beginning_server import OPERATORS, beginning
 from tests.cli.command_line import am, environment
 from tests.cli.conftest import Post
+from tests.cli.scripted_server import answer
 from tests.cli.shell import Shell
 from tests.served import Served
 
@@ -209,3 +214,53 @@ def test_an_older_store_is_not_brought_up_to_date_by_a_command(at_stopped: Shell
         assert done.code == 69
         assert f"has schema {newest - 1}, of an older version; this one's is {newest}." in done.err
         assert "Start `am serve` once" in done.err
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_server_that_begins_this_very_store_meanwhile_is_gone_on_with(is_named: bool, shell: Shell) -> None:
+    """And its operator's token is sent to it, which nobody else is shown."""
+    if is_named:
+        shell.set(STORAGE_ROOT=str(shell.home / "new"))
+    context = shell.context()
+    told = {"database_url": context.settings.database_url}
+    answers = {"/rpc/health_check": answer(told), "/rpc/read_resource": answer([])}
+    with beginning(context, answers) as (url, proofs):
+        shell.set(HTTP_PORT=url.rpartition(":")[2])
+        done = shell.am("projects", "list", "--json")
+
+    assert (done.code, done.err, done.json()) == (0, "", [])
+    assert proofs == [None, f"Bearer {OPERATORS}"]
+
+
+def test_a_token_is_said_to_be_unsent_to_a_server_that_begins_this_store_too(shell: Shell) -> None:
+    shell.set(STORAGE_ROOT=str(shell.home / "new"), AGENT_MAIL_TOKEN="amk_somebodys")
+    context = shell.context()
+    with beginning(context, {"/rpc/health_check": answer({}), "/rpc/read_resource": answer([])}) as (url, _):
+        shell.set(HTTP_PORT=url.rpartition(":")[2])
+        done = shell.am("projects", "list", "--json")
+
+    assert (done.code, done.err) == (0, UNSENT.format(context.storage_root))
+
+
+def test_who_waits_goes_on_with_a_server_that_begins_this_store(shell: Shell) -> None:
+    shell.set(STORAGE_ROOT=str(shell.home / "new"))
+    with beginning(shell.context(), {"/rpc/health_check": answer({})}) as (url, _):
+        shell.set(HTTP_PORT=url.rpartition(":")[2])
+        server = require_server(shell.context())
+
+    assert (server.url, server.bearer_token, server.is_others) == (url, OPERATORS, False)
+
+
+@pytest.mark.parametrize("is_served", [True, False])
+def test_a_token_that_an_agent_sends_or_that_is_an_operators_is_not_said_to_be_unsent(
+    is_served: bool, post: Post, stopped_post: Post, shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told, root = [], (post if is_served else stopped_post).server.root
+    for token in ("amk_somebodys", "amo_anothers"):
+        shell.set(STORAGE_ROOT=str(root), AGENT_MAIL_TOKEN=token)
+        for context in (shell.context().as_agent(), shell.context()):
+            capsys.readouterr()
+            with open_gateway(context):
+                told.append(capsys.readouterr().err)
+
+    assert told == ["", UNSENT.format(root), "", ""]

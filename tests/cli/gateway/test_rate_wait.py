@@ -54,7 +54,7 @@ WAYS: list[tuple[Callable[[WaitingGateway], object], object]] = [
 
 
 @pytest.mark.parametrize(("ask", "answered"), WAYS, ids=["call", "read", "download"])
-def test_a_short_wait_is_waited_once_and_said(
+def test_a_short_wait_is_waited_and_said(
     ask: Callable[[WaitingGateway], object], answered: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
     slept: list[float] = []
@@ -73,9 +73,9 @@ def test_a_short_wait_is_waited_once_and_said(
         [limited(None)],
         [limited(1, "UNAVAILABLE")],
         [limited(1, "PERMISSION_DENIED")],
-        [limited(1), limited(1)],
+        [limited(1), limited(5.1)],
     ],
-    ids=["long", "untold", "unavailable", "denied", "again"],
+    ids=["long", "untold", "unavailable", "denied", "long at last"],
 )
 def test_anything_else_is_refused_as_it_was(refusals: list[WireError]) -> None:
     slept: list[float] = []
@@ -104,6 +104,51 @@ def test_a_command_waits_no_more_than_half_a_minute_and_says_so_once(capsys: pyt
     assert capsys.readouterr().err.count("Notice: ") == 1
 
 
+def test_a_call_waits_again_while_others_are_faster(capsys: pytest.CaptureFixture[str]) -> None:
+    """And never without a pause: a server may ask for none."""
+    slept: list[float] = []
+    server = Refusing(limited(0.06), limited(0.06), limited(0.5), limited(0))
+
+    found = WaitingGateway(server, sleep=slept.append).read("resource://projects")
+
+    assert (found, slept) == ("resource://projects", [0.06, 0.1, 0.5, 0.1])
+    assert capsys.readouterr().err.count("Notice: ") == 1
+
+
+def test_a_server_that_never_takes_the_call_is_left_when_the_time_is_over(capsys: pytest.CaptureFixture[str]) -> None:
+    slept: list[float] = []
+    server = Refusing(*(limited(0) for _ in range(1_000)))
+
+    with pytest.raises(WireError):
+        WaitingGateway(server, sleep=slept.append).read("resource://projects")
+
+    assert 29 < sum(slept) <= 30
+    assert capsys.readouterr().err.count("Notice: ") == 1
+
+
+class Pieces(Refusing):
+    def __init__(self, *pieces: bytes) -> None:
+        super().__init__()
+        self.pieces = pieces
+
+    def download(self, slug: str, sha256: str) -> Iterator[bytes]:
+        list(super().download(slug, sha256))
+        yield from self.pieces
+
+
+@pytest.mark.parametrize("pieces", [[], [b""], [b"", b"rest"]], ids=["none", "empty", "empty first"])
+def test_a_download_has_all_its_pieces(pieces: list[bytes]) -> None:
+    assert list(WaitingGateway(Pieces(*pieces)).download("app", "abc")) == pieces
+
+
+@pytest.mark.parametrize("is_in_process", [True, False])
+def test_whether_a_server_runs_is_as_the_gateway_says(is_in_process: bool) -> None:
+    gateway = Refusing()
+    gateway.is_in_process = is_in_process
+
+    assert WaitingGateway(gateway).is_in_process is is_in_process
+
+
 def test_a_command_goes_on_after_the_servers_wait(shell: Shell) -> None:
     refusal = {"error": {**LIMITED, "data": {"retry_after_s": 0.2}}}
     with ScriptedServer(answer(refusal, status=429), answer([])) as server:
@@ -124,3 +169,17 @@ def test_a_longer_wait_is_told_with_its_time(shell: Shell) -> None:
     assert done.code == 1
     assert done.err == "Error (RATE_LIMITED): Too many requests.\nHint: Call again in 9 s.\n"
     assert len(server.asked) == 1
+
+
+def test_a_time_without_end_is_told_as_a_refusal(shell: Shell) -> None:
+    endless = "9" * 400
+    body = f'{{"error": {{"type": "RATE_LIMITED", "message": "No.", "data": {{"retry_after_s": {endless}}}}}}}'
+    below = Scripted(body=b'{"detail": "No."}', status=429, headers={"Retry-After": endless})
+    with ScriptedServer(Scripted(body=body.encode(), status=429), below) as server:
+        shell.set(AGENT_MAIL_URL=server.url)
+        told = [shell.am("projects", "list") for _ in range(2)]
+
+    assert [done.err for done in told] == [
+        "Error (RATE_LIMITED): No.\n",
+        "Error (RATE_LIMITED): No.\nHint: Call again in 86400 s.\n",
+    ]

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mcp_agent_mail.cli.mail.answers import _WHY_NOT
+from mcp_agent_mail.cli.mail.answers import _WHY_NOT, _refusal_of
 from mcp_agent_mail.features.messaging.receipts import ReceiptRefusal
 from tests.cli.conftest import Post
 from tests.cli.shell import Shell
@@ -110,6 +110,18 @@ def test_what_did_not_come_to_human_is_told_and_ends_with_1(either: Shell) -> No
         "Hint: am mail inbox lists what came to you.\n"
     )
     assert status(either, theirs) == "delivered"
+
+
+def test_the_servers_hints_are_the_next_step_each_once() -> None:
+    refused = [
+        {"message_id": 7, "reason": "held", "hint": "Wait."},
+        {"message_id": 8, "reason": "held", "hint": "Wait."},
+        {"message_id": 9, "reason": "expired", "hint": "Ask anew."},
+        {"message_id": 10, "reason": "expired", "hint": None},
+    ]
+
+    assert _refusal_of(refused).hint == "Wait. Ask anew."
+    assert _refusal_of(refused[3:]).hint == "am mail inbox lists what came to you."
 
 
 def test_every_reason_of_the_server_has_words() -> None:

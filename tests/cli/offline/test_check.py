@@ -79,6 +79,31 @@ def test_an_owner_that_refuses_the_question_is_a_finding_with_its_words(owned: C
     assert finding.evidence.endswith("did not take the question: Not this host. HTTP_ALLOWED_HOSTS.")
 
 
+def test_an_owner_whose_rates_hold_the_question_up_has_no_fault(owned: CliContext) -> None:
+    limited = {"type": "RATE_LIMITED", "message": "Too many.", "hint": "Again in 9 s.", "data": {"retry_after_s": 9}}
+    with ScriptedServer(answer({"error": limited}, status=429)) as server:
+        say(owned, server.url)
+        (finding,) = of_owner(owned).findings
+
+    assert finding.problem == "not asked"
+    assert finding.evidence.endswith(f"serves {server.url}; its rates hold this question up: Too many. Again in 9 s.")
+    assert finding.next_step.startswith("no fault of the server")
+
+
+def test_an_owner_whose_rates_are_over_soon_is_waited_for(owned: CliContext) -> None:
+    limited = {"type": "RATE_LIMITED", "message": "Too many.", "data": {"retry_after_s": 0.1}}
+    well = answer({"status": "ok", "archive": {"last_error": None}})
+    door = {"door": "postal", "open": True, "setting": "POSTAL_ENABLED", "at": ["/agents/{agent}/mcp"]}
+    refused = answer({"error": limited}, status=429)
+    with ScriptedServer(refused, well, refused, answer([door])) as server:
+        say(owned, server.url)
+        results = list(check_around(owned))
+
+    assert results[0].findings == ()
+    assert results[0].evidence.endswith("says ok")
+    assert results[-1].evidence.startswith("postal is open")
+
+
 def test_an_owner_that_keeps_silent_is_a_finding(owned: CliContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "_ANSWER_TIMEOUT_S", 0.01)
     with socket.create_server(("127.0.0.1", 0)) as silent:

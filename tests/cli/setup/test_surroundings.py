@@ -23,6 +23,8 @@ from mcp_agent_mail.cli.setup.surroundings import (
     surroundings,
 )
 from mcp_agent_mail.core.store_owner import read_owner
+from tests.cli.beginning_server import OPERATORS, beginning
+from tests.cli.scripted_server import answer
 from tests.cli.shell import Shell
 from tests.served import Served
 
@@ -228,6 +230,18 @@ def test_a_server_of_another_store_is_not_taken_for_ours(shell: Shell, tmp_path:
     assert str(tmp_path / "other") in said
     assert f"AGENT_MAIL_URL=http://127.0.0.1:{server.port} am setup" in said
     assert meant.code == 0
+
+
+def test_a_server_that_begins_this_store_meanwhile_is_ours(shell: Shell) -> None:
+    context = shell.context()
+    with beginning(context, {"/rpc/health_check": answer({"database_url": context.settings.database_url})}) as served:
+        url, proofs = served
+        shell.set(HTTP_PORT=url.rpartition(":")[2])
+        gateway = require_server(shell.context())
+        gateway.call("health_check", {})
+        gateway.close()
+
+    assert proofs[-1] == f"Bearer {OPERATORS}"
 
 
 @pytest.mark.parametrize(

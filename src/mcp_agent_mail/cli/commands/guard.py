@@ -17,6 +17,7 @@ from mcp_agent_mail.cli.commands.guard_log import show_log
 from mcp_agent_mail.cli.context import read_client_settings
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, WireError, code_of
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server
+from mcp_agent_mail.cli.gateway.rate_wait import WaitingGateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import ExactFlag, JsonFlag, print_fields, print_json
 from mcp_agent_mail.cli.project_option import ProjectOption, absolute_key, resource_uri
@@ -221,7 +222,7 @@ def _look_up(key: str, settings: ClientSettings) -> tuple[str | None, str | None
         answer_timeout_s=_ANSWER_TIMEOUT_S,
     )
     try:
-        return str(gateway.read(resource_uri("project", key))["human_key"]), None
+        return str(WaitingGateway(gateway).read(resource_uri("project", key))["human_key"]), None
     except NoServer:
         return None, f"no server answers at {server.url}"
     except WireError as refused:

@@ -9,13 +9,15 @@ from typing import Any
 import typer
 
 from mcp_agent_mail.cli.context import CliContext, load_context
-from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, WireError
+from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, WireError, code_of
 from mcp_agent_mail.cli.gateway.busy_server import is_alive, is_busy
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Stranger, Unreachable
 from mcp_agent_mail.cli.gateway.known_owner import owner_with_address
 from mcp_agent_mail.cli.gateway.port import server_at
+from mcp_agent_mail.cli.gateway.rate_wait import WaitingGateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json, time_of
+from mcp_agent_mail.core.errors import RateLimited
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -38,7 +40,8 @@ class _Listener(Enum):
 def status(json: JsonFlag = False) -> int:
     """Say whether the server is up, who owns the store and what is pending.
 
-    Works when nothing runs. Exit codes: 0 up and well, 1 up and degraded, busy, or it refuses you, 69 not up.
+    Works when nothing runs. Exit codes: 0 up and well, 1 up and degraded, busy, held up by its rates, or it
+    refuses you, 69 not up.
     A server of another store at the same address is named, and is not taken for this one's.
     """
     context = load_context()
@@ -53,8 +56,9 @@ def status(json: JsonFlag = False) -> int:
 
 
 def status_report(context: CliContext) -> Report:
-    """`status` is the server's own (ok, degraded, error), or busy, refusing, stopped, starting, unreachable, absent,
-    lost (all of the store but its database), damaged (a server says that it is well, and its database is not).
+    """`status` is the server's own (ok, degraded, error), or busy, limited (the rates of whoever asks hold the question
+    up, which is no fault of the server), refusing, stopped, starting, unreachable, absent, lost (all of the store but
+    its database), damaged (a server says that it is well, and its database is not).
     """
     owner = owner_with_address(context)
     url = context.named_url() or (owner.url if owner else None)
@@ -75,6 +79,8 @@ def status_report(context: CliContext) -> Report:
         if _is_lost(report, context):
             return report
         _ask_elsewhere(report, context)
+        if report["other_server"] is not None and context.owner_url() is not None:
+            return status_report(context)  # It has begun to serve this very store meanwhile.
         if not report["store"]["exists"]:
             return report
     if url is not None and _ask(report, server_at(url, context)) is _Listener.SERVER:
@@ -93,13 +99,13 @@ def _ask(report: Report, server: Server) -> _Listener:
     """Fill in what the server at `server` says of itself, or the problem with it."""
     gateway = HttpGateway(server, answer_timeout_s=_ANSWER_TIMEOUT_S)
     try:
-        health = gateway.call("health_check", {})
+        health = WaitingGateway(gateway).call("health_check", {})
     except WireError as refused:
         report["problem"] = f"{refused.message} {refused.hint}".rstrip()
         if isinstance(refused, Stranger):
             return _Listener.STRANGER
         # Whoever refuses is there.
-        report |= {"running": True, "status": "busy" if is_busy(refused) else "refusing"}
+        report |= {"running": True, "status": _standing(refused)}
         return _Listener.SERVER
     except NoServer as silent:
         report["problem"] = silent.message
@@ -116,6 +122,12 @@ def _ask(report: Report, server: Server) -> _Listener:
     report["store"]["last_error"] = health["store"].get("last_error")
     report["owner"] = report["owner"] or {"pid": health["store"]["owner_pid"], "url": None, "started": None}
     return _Listener.SERVER
+
+
+def _standing(refused: WireError) -> str:
+    if code_of(refused) == RateLimited.code:
+        return "limited"
+    return "busy" if is_busy(refused) else "refusing"
 
 
 def _ask_elsewhere(report: Report, context: CliContext) -> None:
@@ -216,6 +228,7 @@ _IN_WORDS = {
     "starting": "not up yet: a server that starts, or a command at work; for a server elsewhere set AGENT_MAIL_URL",
     "refusing": "up, and refuses us",
     "busy": "up, and busy: look again in 5 s; if it stays so, the server's log and am top say why",
+    "limited": "up; it is no fault that its rates hold this command up: look again when they allow",
     "unreachable": "does not answer",
     "lost": "not running, and its database is not there: nothing starts before it is",
     "absent": "not running, and there is no store yet (start both with: am serve)",

@@ -21,6 +21,7 @@ from mcp_agent_mail.cli.debug.masked_facts import doctor_facts, mistake_facts, s
 from mcp_agent_mail.cli.exit_codes import code_of
 from mcp_agent_mail.cli.gateway.http import HttpGateway
 from mcp_agent_mail.cli.gateway.port import find_server
+from mcp_agent_mail.cli.gateway.rate_wait import WaitingGateway
 from mcp_agent_mail.cli.offline.check import check_around
 from mcp_agent_mail.cli.top.store_look import look_into_store
 from mcp_agent_mail.core.clock import iso, system_clock
@@ -141,7 +142,7 @@ def _health(context: CliContext) -> Json:
         return None
     gateway = HttpGateway(server, answer_timeout_s=_ANSWER_WITHIN_S)
     try:
-        return gateway.call("health_check", {})
+        return WaitingGateway(gateway).call("health_check", {})
     finally:
         gateway.close()
 

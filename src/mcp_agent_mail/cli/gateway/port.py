@@ -6,6 +6,7 @@ Which one, in this order:
 3. The store is there and nobody owns it: in process, under the store's lock.
 4. There is no store here: the server that HTTP_HOST and HTTP_PORT name (it may run as another user). It serves another
    store, which is said; where STORAGE_ROOT or DATABASE_URL was given, that store was meant, and this one is refused.
+   One that has begun this very store meanwhile is 2.
 
 Commands that agents run (`CliContext.as_agent`) go the same ways with the agent's own token, and never the operator's.
 """
@@ -77,7 +78,10 @@ def _open(context: CliContext) -> Iterator[Gateway]:
             yield gateway
     else:
         context.require_not_lost()
-        with _at_settings_address(context) as gateway:
+        server = _require_at_settings_address(context)
+        if not server.is_others:
+            _tell_of_unsent_token(context, server)
+        with _over_http(server) as gateway:
             yield gateway
 
 
@@ -123,8 +127,7 @@ def require_server(context: CliContext, *, within_s: float = _PATIENCE_S) -> Ser
     if context.may_own_store():
         raise _not_found(context)
     context.require_not_lost()
-    with _at_settings_address(context, answer_timeout_s=within_s):
-        return server_at(context.settings_url(), context)
+    return _require_at_settings_address(context, answer_timeout_s=within_s)
 
 
 def _not_found(context: CliContext) -> NoServer:
@@ -200,25 +203,28 @@ def _take_store_or_find_server(context: CliContext) -> InProcessGateway | Server
             return gateway
 
 
-@contextmanager
-def _at_settings_address(context: CliContext, *, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> Iterator[Gateway]:
+def _require_at_settings_address(context: CliContext, *, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> Server:
+    """Raises NoServer where none answers there, and OtherStore."""
     url = context.settings_url()
     # An agent's tokens go to who was named or has the store, as those of its hooks do.
     server = Server(url=url, is_others=True) if context.acts_as_agent else server_at(url, context)
     try:
         with _over_http(server, answer_timeout_s=answer_timeout_s) as gateway:
-            _tell_of_another_store(gateway, url, context)
-            yield gateway
+            which = served_store(gateway)
     except Unreachable as nobody:
         raise NoServer(
             f"There is no store in {context.storage_root} yet, and no server answers at {url}.",
             hint="Start one with: am serve",
         ) from nobody
+    # One that has only now begun this store has noted its address before it answers.
+    if (ours := find_server(context)) is not None:
+        return ours
+    _tell_of_another_store(which, url, context)
+    return server
 
 
-def _tell_of_another_store(gateway: Gateway, url: str, context: CliContext) -> None:
+def _tell_of_another_store(which: str | None, url: str, context: CliContext) -> None:
     """Nobody owns the store of these surroundings, so whoever answers serves another. Raises OtherStore."""
-    which = served_store(gateway)
     another = f"The server at {url} serves another store{f' ({which})' if which else ''}"
     if context.names_store:
         raise OtherStore(

@@ -20,17 +20,20 @@ LONGEST_S = 5.0
 """A longer wait is the person's to choose."""
 MOST_S = 30.0
 """All waits of a command together."""
+_AGAIN_S = 0.1
+"""A second wait for the same call is no shorter: others were faster after the first, and a server may ask for none."""
 
 
 class WaitingGateway:
-    """A gateway that waits once where a call is refused as RATE_LIMITED for a short while, and calls again: such a
-    refusal has changed nothing. The first wait is said on stderr.
+    """A gateway that waits where a call is refused as RATE_LIMITED for a short while, and calls again, as often as the
+    time for it lasts: such a refusal has changed nothing, and others ask beside us. The first wait is said on stderr.
     """
 
     def __init__(self, gateway: Gateway, *, sleep: Callable[[float], None] = time.sleep) -> None:
         self._gateway = gateway
         self._sleep = sleep
         self._waited_s = 0.0
+        self._has_told = False
 
     @property
     def is_in_process(self) -> bool:
@@ -59,14 +62,23 @@ class WaitingGateway:
             yield from pieces
 
     def _asked(self, ask: Callable[[], T]) -> T:
-        try:
-            return ask()
-        except AgentMailError as refused:
-            wait_s = asked_to_wait_s(refused) if code_of(refused) == RateLimited.code else None
-            if wait_s is None or wait_s > LONGEST_S or self._waited_s + wait_s > MOST_S:
-                raise
-        if not self._waited_s:
+        least_s = 0.0
+        while True:
+            try:
+                return ask()
+            except AgentMailError as refused:
+                asked_s = asked_to_wait_s(refused) if code_of(refused) == RateLimited.code else None
+                if asked_s is None or asked_s > LONGEST_S:
+                    raise
+                wait_s = max(asked_s, least_s)
+                if self._waited_s + wait_s > MOST_S:
+                    raise
+            self._wait(wait_s)
+            least_s = _AGAIN_S
+
+    def _wait(self, wait_s: float) -> None:
+        if not self._has_told:
             sys.stderr.write(f"Notice: the server takes no more requests just now; waiting {wait_s:g} s.\n")
+            self._has_told = True
         self._waited_s += wait_s
         self._sleep(wait_s)
-        return ask()

@@ -7,13 +7,14 @@ from contextlib import closing, suppress
 
 from mcp_agent_mail.bootstrap.doors import door_places
 from mcp_agent_mail.cli.context import CliContext
-from mcp_agent_mail.cli.exit_codes import NoServer
+from mcp_agent_mail.cli.exit_codes import NoServer, code_of
 from mcp_agent_mail.cli.gateway.http import HttpGateway
 from mcp_agent_mail.cli.gateway.known_owner import owner_with_address
 from mcp_agent_mail.cli.gateway.port import server_at
+from mcp_agent_mail.cli.gateway.rate_wait import WaitingGateway
 from mcp_agent_mail.cli.offline.store_lock import told_without_room
 from mcp_agent_mail.core.clock import system_clock
-from mcp_agent_mail.core.errors import AgentMailError, listed
+from mcp_agent_mail.core.errors import AgentMailError, RateLimited, listed
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.lost_database import DatabaseLost
@@ -33,17 +34,23 @@ def check_around(context: CliContext, progress: Progress = lambda _done, _total:
     """
     with suppress(DatabaseLost):
         context.require_store()
+    held_up: CheckResult | None = None
+    owner: ServerAnswer | None = None
+    try:
+        owner = _ask_owner(context)
+    except _HeldUp as limited:
+        held_up = limited.result
     target = CheckTarget(
         storage_root=context.storage_root,
         database_path=context.settings.database_path,
-        owner=_ask_owner(context),
+        owner=owner,
         clock=system_clock,
     )
     with told_without_room(context.settings):
         is_readable = False
         for checked in check_everything(target, progress):
             is_readable = is_readable or (checked.check == "database" and not checked.findings)
-            yield checked
+            yield held_up if held_up is not None and checked.check == held_up.check else checked
     doors = _doors(context)
     findings = tuple(_findings(context, doors)) if is_readable else ()
     yield CheckResult(check="doors", evidence=_doors_in_words(doors), findings=findings)
@@ -54,7 +61,7 @@ def _doors(context: CliContext) -> list[JsonObject]:
     if (owner := owner_with_address(context)) is not None and owner.url is not None:
         gateway = HttpGateway(server_at(owner.url, context), answer_timeout_s=_ANSWER_TIMEOUT_S)
         with suppress(AgentMailError), closing(gateway):
-            doors: list[JsonObject] = gateway.call("list_doors", {})
+            doors: list[JsonObject] = WaitingGateway(gateway).call("list_doors", {})
             return doors
     return [show_place(place) for place in door_places(context.settings)]
 
@@ -79,7 +86,25 @@ def _doors_in_words(doors: Sequence[JsonObject]) -> str:
     return "; ".join(told) or "none is open: no user of another system comes in"
 
 
+class _HeldUp(Exception):
+    """The owner's rates hold the question up for longer than is waited."""
+
+    def __init__(self, pid: int | None, url: str, refused: AgentMailError) -> None:
+        super().__init__(refused.text)
+        evidence = f"process {pid} holds the lock of the store and serves {url}; its rates hold this question up: "
+        finding = Finding(
+            check="owner",
+            problem="not asked",
+            project=None,
+            path=None,
+            evidence=f"{evidence}{refused.text}",
+            next_step="no fault of the server; look again when its rates allow: am doctor check",
+        )
+        self.result = CheckResult(check="owner", evidence=finding.evidence, findings=(finding,))
+
+
 def _ask_owner(context: CliContext) -> ServerAnswer | None:
+    """Raises _HeldUp."""
     owner = owner_with_address(context)
     if owner is None:
         return None
@@ -87,10 +112,12 @@ def _ask_owner(context: CliContext) -> ServerAnswer | None:
         return ServerAnswer(pid=owner.pid, url=None)
     gateway = HttpGateway(server_at(owner.url, context), answer_timeout_s=_ANSWER_TIMEOUT_S)
     try:
-        health = gateway.call("health_check", {})
+        health = WaitingGateway(gateway).call("health_check", {})
     except NoServer as silent:
         return ServerAnswer(pid=owner.pid, url=owner.url, problem=silent.message)
     except AgentMailError as refused:
+        if code_of(refused) == RateLimited.code:
+            raise _HeldUp(owner.pid, owner.url, refused) from refused
         return ServerAnswer(pid=owner.pid, url=owner.url, refusal=refused.text)
     finally:
         gateway.close()

@@ -10,6 +10,7 @@ from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.gateway.http import HttpGateway
 from mcp_agent_mail.cli.gateway.known_owner import owner_with_address
 from mcp_agent_mail.cli.gateway.port import server_at
+from mcp_agent_mail.cli.gateway.rate_wait import WaitingGateway
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable
 from mcp_agent_mail.store.engine.faults import TAKEN_AWAY
 
@@ -28,7 +29,7 @@ def require_served_files(context: CliContext) -> None:
     said: object = None
     gateway = HttpGateway(server_at(owner.url, context), answer_timeout_s=_ANSWER_TIMEOUT_S)
     with suppress(AgentMailError), closing(gateway):
-        said = gateway.call("health_check", {})["store"]["last_error"]
+        said = WaitingGateway(gateway).call("health_check", {})["store"]["last_error"]
     if isinstance(said, str) and said.startswith(TAKEN_AWAY):
         raise ServedElsewhere(
             f"What is at {context.settings.database_path} is not what the server at {owner.url} has open: it was not "

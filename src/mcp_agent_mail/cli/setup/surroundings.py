@@ -13,6 +13,7 @@ from mcp_agent_mail.cli.context import CliContext, load_context, read_client_set
 from mcp_agent_mail.cli.exit_codes import NoServer, WireError
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Stranger, Unreachable
 from mcp_agent_mail.cli.gateway.port import find_server
+from mcp_agent_mail.cli.gateway.rate_wait import WaitingGateway
 from mcp_agent_mail.clients.setup.contract_wishes import SetupSettings
 from mcp_agent_mail.clients.setup.places import Surroundings
 from mcp_agent_mail.clients.setup.proof import retire_scratch_agents
@@ -98,7 +99,12 @@ def _find_ours(context: CliContext) -> Server | None:
     found = find_server(context)
     if found is None:
         if not context.may_own_store():
-            _require_nobody(context)
+            try:
+                _require_nobody(context)
+            except NoServer:
+                if (begun := find_server(context)) is None:
+                    raise
+                return begun  # It serves this very store, since a moment.
             _require_startable(context)
     elif context.named_url() is not None:
         with suppress(WireError):  # What it refuses is for the proof to say.
@@ -146,7 +152,7 @@ def _store_at(server: Server) -> str:
     gateway = HttpGateway(server, answer_timeout_s=_WITHIN_S)
     try:
         gateway.connect()
-        health = gateway.call("health_check", {})
+        health = WaitingGateway(gateway).call("health_check", {})
     except Stranger as stranger:
         raise NoServer(f"{server.url}: {stranger.message}", hint=stranger.hint) from stranger
     finally:

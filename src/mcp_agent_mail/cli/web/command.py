@@ -14,6 +14,7 @@ from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.exit_codes import Misread
 from mcp_agent_mail.cli.gateway.http import HttpGateway
 from mcp_agent_mail.cli.gateway.port import require_server
+from mcp_agent_mail.cli.gateway.rate_wait import WaitingGateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json, shown_once, time_of
 from mcp_agent_mail.core.errors import NotFound
@@ -44,7 +45,7 @@ def web(
     gateway = HttpGateway(server)
     gateway.connect()
     try:
-        link = gateway.call("create_sign_in_link", {})
+        link = WaitingGateway(gateway).call("create_sign_in_link", {})
     finally:
         gateway.close()
     if not isinstance(link, dict) or not str(link.get("path", "")).startswith("/"):
