@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from mcp_agent_mail.cli.exit_codes import WireError
-from mcp_agent_mail.cli.gateway.foreign_seconds import whole_seconds_in
+from mcp_agent_mail.cli.gateway.asked_wait import whole_seconds_in
 from mcp_agent_mail.core.errors import RateLimited
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, ISSUED_TOKEN_PREFIX, OPERATOR_TOKEN_PREFIX
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from mcp_agent_mail.cli.exit_codes import WireError, code_of
-from mcp_agent_mail.cli.gateway.foreign_seconds import seconds_in
+from mcp_agent_mail.cli.gateway.asked_wait import seconds_in
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Stranger
 from mcp_agent_mail.core.errors import AgentMailError, RateLimited, Unavailable
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.cli.gateway.foreign_seconds import LONGEST_S, seconds_in, whole_seconds_in
+from mcp_agent_mail.cli.gateway.asked_wait import LONGEST_S, seconds_in, whole_seconds_in
 
 ENDLESS = "9" * 400
 
