@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.server.transport.http import both_forms
+from mcp_agent_mail.server.edge.paths import both_forms
 from mcp_agent_mail.server.transport.http_refusals import NO_ROOM, refusal_answer
 
 MCP_PATHS = both_forms(("/mcp", "/api", "/mail/box"))

@@ -13,7 +13,6 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind, ContactPolicy
 from mcp_agent_mail.domain.contacts import Contact, ContactRules, LinkStatus, Relation
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
-from mcp_agent_mail.features.contacts.as_seen import expected_link, require_as_seen
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy, check_consent, consent_context, may_write
 from mcp_agent_mail.features.contacts.links import LinkRequest, answer, ask, close_request
 from mcp_agent_mail.features.contacts.results import (
@@ -25,6 +24,7 @@ from mcp_agent_mail.features.contacts.results import (
     ListedContact,
     PolicySet,
 )
+from mcp_agent_mail.features.contacts.shown_link import expected_link, require_as_seen
 from mcp_agent_mail.features.contacts.swapped_agents import (
     answer_call,
     request_call,
@@ -95,7 +95,7 @@ class ContactService:
         that name asks from.
 
         Only the target may, and it may without having been asked; the operator may in its place, recorded as the
-        operator. Held mail of the pair is delivered or returned. Raises AnsweredMeanwhile inside `answering_as_seen`.
+        operator. Held mail of the pair is delivered or returned. Raises LinkChanged inside `answering_as_seen`.
         """
         expected = expected_link()
         call = answer_call(project_key, to_agent, from_agent, from_project, accept=accept_for_s is not None)

@@ -113,6 +113,12 @@ def _is_below(path: str) -> bool:
     return path.endswith("/") and path != "/"
 
 
+def both_forms(paths: tuple[str, ...]) -> frozenset[str]:
+    """Each path with and without its closing slash: a redirect would lose the POST of some clients."""
+    bare = {f"/{path.strip('/')}" for path in paths}
+    return frozenset(form for path in bare for form in (path, f"{path.rstrip('/')}/"))
+
+
 class PathTable(ByPath[PathClass]):
     """The class of each path that is served."""
 

@@ -40,6 +40,7 @@ from mcp_agent_mail.server.edge.paths import (
     PathClass,
     PathRule,
     PathTable,
+    both_forms,
 )
 from mcp_agent_mail.server.edge.rates import RateClass
 from mcp_agent_mail.server.identity import Headers, read_credentials, read_query
@@ -76,12 +77,6 @@ _TOO_LARGE = (
 _TOO_MANY_VALUES = (
     f"The request body has more than {MAX_VALUES:,} JSON values; nothing was done. No tool takes that many: send fewer."
 )
-
-
-def both_forms(paths: tuple[str, ...]) -> frozenset[str]:
-    """Each path with and without its closing slash: a redirect would lose the POST of some clients."""
-    bare = {f"/{path.strip('/')}" for path in paths}
-    return frozenset(form for path in bare for form in (path, f"{path.rstrip('/')}/"))
 
 
 Route = Callable[[Scope, RequestFacts, Receive, Send], Awaitable[None]]

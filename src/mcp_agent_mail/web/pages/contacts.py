@@ -7,7 +7,7 @@ from mcp_agent_mail.core.ids import ContactId, read_number
 from mcp_agent_mail.domain.contacts import Contact, LinkStatus, is_intro
 from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.contacts.as_seen import AnsweredMeanwhile, answering_as_seen
+from mcp_agent_mail.features.contacts.shown_link import LinkChanged, answering_as_seen
 from mcp_agent_mail.features.delivery.status import MessageStatus
 from mcp_agent_mail.web.addresses import own_path, project_url, with_more, with_query
 from mcp_agent_mail.web.context import PageContext
@@ -102,7 +102,7 @@ async def answer(page: PageContext) -> PageAnswer:
     try:
         with answering_as_seen(request.field("seen")):
             moved = await _give(page, project, lasts_s)
-    except AnsweredMeanwhile:
+    except LinkChanged:
         link = await _asked_link(page, project, source_project)
         if not is_answered_so(link, lasts_s, page.now):
             raise _answered_otherwise(page, link) from None

@@ -10,7 +10,7 @@ from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.contacts import HELD_REASON, Contact, LinkStatus, Party, Relation
 from mcp_agent_mail.domain.projects import project_name
-from mcp_agent_mail.features.contacts.as_seen import seen_of
+from mcp_agent_mail.features.contacts.shown_link import seen_of
 from mcp_agent_mail.features.oversight.contact_questions import ContactQuestion
 from mcp_agent_mail.web.addresses import agent_url
 from mcp_agent_mail.web.render.circle_layout import AgentGraph, GraphAgent, GraphLine, agent_graph

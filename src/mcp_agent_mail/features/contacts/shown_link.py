@@ -14,7 +14,7 @@ from mcp_agent_mail.domain.contacts import Contact, LinkStatus
 _seen: ContextVar[str] = ContextVar("link_as_seen", default="")
 
 
-class AnsweredMeanwhile(Conflict):
+class LinkChanged(Conflict):
     """The link is not what it was when it was shown. Nothing was changed."""
 
 
@@ -43,6 +43,6 @@ def expected_link() -> str:
 
 
 def require_as_seen(contact: Contact | None, expected: str) -> None:
-    """Raise AnsweredMeanwhile unless the link is what was expected."""
+    """Raise LinkChanged unless the link is what was expected."""
     if expected and seen_of(contact) != expected:
-        raise AnsweredMeanwhile("This was answered or changed meanwhile.", hint="Look again, then answer.")
+        raise LinkChanged("This was answered or changed meanwhile.", hint="Look again, then answer.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.features.contacts.as_seen import AnsweredMeanwhile, answering_as_seen, seen_of
+from mcp_agent_mail.features.contacts.shown_link import LinkChanged, answering_as_seen, seen_of
 from tests.features.contacts.harness import APP, NOBODY, ContactsHarness
 from tests.features.messaging.harness import OPERATOR
 
@@ -30,7 +30,7 @@ async def test_one_that_comes_after_anothers_changes_nothing(harness: ContactsHa
 
     refused = await _answer_as_seen(harness, "pending", accept=not accept)
 
-    assert isinstance(refused, AnsweredMeanwhile)
+    assert isinstance(refused, LinkChanged)
     assert harness.rows(LINK) == before
 
 
@@ -51,5 +51,5 @@ async def test_where_there_was_no_link_an_answer_to_none_counts(harness: Contact
     wrong = await _answer_as_seen(harness, "pending", accept=True)
     right = await _answer_as_seen(harness, "none", accept=True)
 
-    assert isinstance(wrong, AnsweredMeanwhile)
+    assert isinstance(wrong, LinkChanged)
     assert right is None
