@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import typer
 
 from mcp_agent_mail import __version__
-from mcp_agent_mail.cli.exit_codes import ExitCode, Misread, tell_error
+from mcp_agent_mail.cli.exit_codes import MISREAD, ExitCode, Misread, tell_error
 from mcp_agent_mail.cli.lazy_typer import Entry, LazyGroup, OlderCommand
 from mcp_agent_mail.cli.root_help import CommandSection
 from mcp_agent_mail.core.errors import AgentMailError
@@ -132,10 +132,6 @@ def _print_nowhere() -> None:
     print_nowhere()
 
 
-_MISREAD = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
-"""What reading an answer of another shape raises, wherever a command reads it."""
-
-
 def _exit_code_of(arguments: Sequence[str]) -> int:
     """What a damaged database, or a failing disk, raises wherever a command reads it, is told too."""
     if (mistake := _not_text(arguments)) is not None:
@@ -166,7 +162,7 @@ def _ended(arguments: Sequence[str]) -> int:
             outcome = command.invoke(context)
     except typer.Exit as ended:
         return ended.exit_code
-    except (AgentMailError, *_MISREAD) as error:
+    except (AgentMailError, *MISREAD) as error:
         return tell_error(error if isinstance(error, AgentMailError) else Misread.because(error))
     except typer.TyperException as error:
         return _tell_usage(error)

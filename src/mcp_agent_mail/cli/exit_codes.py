@@ -10,6 +10,8 @@ from mcp_agent_mail.core.errors import AgentMailError, Unavailable
 from mcp_agent_mail.core.escaping import on_one_line, visible
 
 _SHOWN = 200
+MISREAD = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
+"""What reading an answer of another shape raises."""
 
 
 class ExitCode(IntEnum):

@@ -8,14 +8,12 @@ from typing import Any
 
 import typer
 
-from mcp_agent_mail.cli.exit_codes import ExitCode, Misread, code_of, exit_code_of
+from mcp_agent_mail.cli.exit_codes import MISREAD, ExitCode, Misread, code_of, exit_code_of
 from mcp_agent_mail.cli.lazy_typer import LeanGroup
 from mcp_agent_mail.cli.robot.line import MAX_BYTES, encode, fit_value
 from mcp_agent_mail.core.errors import AgentMailError
 
 USAGE = "USAGE"
-_MISREAD = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
-"""What reading an answer of another shape raises."""
 
 
 _ROBOT = {
@@ -92,9 +90,7 @@ def _tell_fault(error: Exception) -> int:
     from mcp_agent_mail.store.engine.faults import told_fault
 
     told = (
-        _told_unwritable(error)
-        or told_fault(error)
-        or (Misread.because(error) if isinstance(error, _MISREAD) else None)
+        _told_unwritable(error) or told_fault(error) or (Misread.because(error) if isinstance(error, MISREAD) else None)
     )
     if told is None:
         raise error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mcp_agent_mail.cli.context import CliContext
-from mcp_agent_mail.cli.exit_codes import Misread, NoServer, WireError
+from mcp_agent_mail.cli.exit_codes import MISREAD, Misread, NoServer, WireError
 from mcp_agent_mail.cli.gateway.busy_server import is_busy
 from mcp_agent_mail.cli.gateway.http import Server, Stranger
 from mcp_agent_mail.cli.gateway.known_owner import NAME_IT
@@ -13,8 +13,6 @@ from mcp_agent_mail.cli.gateway.port import find_server, require_server
 from mcp_agent_mail.cli.top.full_look import FullLook
 from mcp_agent_mail.cli.top.server_look import ANSWER_WITHIN_S, ServerLook
 from mcp_agent_mail.core.errors import AgentMailError
-
-_MISREAD = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 
 
 class LookSource:
@@ -51,7 +49,7 @@ class LookSource:
             server = self._connected()
             if server is not None:
                 return server.look()
-        except (AgentMailError, *_MISREAD) as failed:
+        except (AgentMailError, *MISREAD) as failed:
             if isinstance(failed, WireError) and not isinstance(failed, Stranger):
                 return self._refused(failed)
             self.close()
