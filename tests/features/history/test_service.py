@@ -142,7 +142,7 @@ async def test_who_wrote_to_whom_leaves_blind_and_refused_copies_out(
 
     had = {(one.sender, one.recipient): one.messages for one in pairs}
     assert had["BlueLake", "RedStone"] == 3
-    # Each was asked first, by mail, which is withdrawn since the operator answered; what was held for GrayFox was refused.
+    # The mail by which each was asked is withdrawn since the operator answered; what was held for GrayFox was refused.
     assert had["BlueLake", "ShyOwl"] == 1
     assert ("BlueLake", "GrayFox") not in had
     assert ("BlueLake", "Human") not in had
