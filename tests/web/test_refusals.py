@@ -107,9 +107,6 @@ async def test_no_form_is_refused_in_the_words_of_tools(person: Person) -> None:
     await person.sign_in()
     slug, number = await person.slug(SHOP), await person.write("BlueLake", "Human", ack_required=True)
     others = await person.write("BlueLake", "GreenHill")
-    held = (await person.app.call("file_reservation_paths", project_key=SHOP, agent_name="BlueLake", paths=["a.py"]))[
-        "granted"
-    ][0]["id"]
     await person.app.call("set_contact_policy", project_key=SHOP, agent_name="GreenHill", policy="block_all")
     await person.app.call("register_agent", project_key=SHOP, program="t", model="m", name="RedStone")
     await person.app.call("deregister_agent", project_key=SHOP, agent_name="RedStone")
@@ -139,7 +136,6 @@ async def test_no_form_is_refused_in_the_words_of_tools(person: Person) -> None:
         Sent("/mail", "/mail/marks", {"act": "read"}),
         Sent("/mail", "/mail/marks", {"act": "read", "message": "x"}),
         Sent("/mail", "/mail/marks", {"act": "read", "message": str(others)}),
-        Sent(f"/mail/{slug}/file_reservations/{held}", f"/mail/{slug}/file_reservations/{held}/release", {}),
     ]  # fmt: skip
     for one in wrong:
         page = await person.get(one.page)
