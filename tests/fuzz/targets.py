@@ -52,7 +52,7 @@ from mcp_agent_mail.server.transport.limits import (
     read_body,
 )
 from mcp_agent_mail.server.transport.partial_content import NoSuchPart, is_known, read_range
-from mcp_agent_mail.server.transport.posted_message import NoMessage, read_message
+from mcp_agent_mail.server.transport.posted_message import MessageRefused, read_message
 from mcp_agent_mail.server.transport.progress_stream import progress_token
 from mcp_agent_mail.server.transport.request_target import names_another_host
 from tests.fuzz.making import Maker
@@ -258,7 +258,7 @@ def _read_json_rpc(body: bytes) -> None:
         return {"type": "http.request", "body": body, "more_body": False}
 
     _run(read_body(receive))
-    with suppress(NoMessage):
+    with suppress(MessageRefused):
         message = read_message({b"content-type": b"application/json"}, body)
         progress_token({b"accept": b"text/event-stream, application/json"}, message)
         request_id_of(message)

@@ -64,15 +64,14 @@ async def nobody_proven(_: Credentials) -> IdentityProof | None:
 class RequestFacts:
     """What a call needs to know of the HTTP request that brought it.
 
-    `is_let_in_by_token`: it showed a token that opens this server, not an agent's alone. `charge` counts what it asks
-    for against its rate, and raises RateLimited. `opener` is whose token that was: a session of MCP serves it
-    alone. `trace` is the caller's span by W3C (`traceparent`, `tracestate`), read where spans are on only.
+    `opener` is whose token let it in, None where none did that opens this server (an agent's alone does not): a session
+    of MCP that it opens serves that alone. `charge` counts what it asks for against its rate, and raises RateLimited.
+    `trace` is the caller's span by W3C (`traceparent`, `tracestate`), read where spans are on only.
     """
 
     credentials: Credentials
     request_id: str
     opener: str | None
-    is_let_in_by_token: bool = False
     charge: Callable[[RateClass], None] = free
     wishes: ResponsePreferences = NO_WISHES
     trace: Mapping[str, str] | None = None

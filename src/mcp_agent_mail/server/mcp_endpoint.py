@@ -1,5 +1,6 @@
-"""FastMCP's Streamable HTTP endpoint, with two changes: known requests are answered past it (`fast_path/`), and no
-session is ever "not found".
+"""FastMCP's Streamable HTTP endpoint, behind rules of our own: what is posted is read and judged before it
+(`transport/posted_message.py`), known requests are answered past it (`fast_path/`), a session serves whose token opened
+it (`sessions/`), and no session is ever "not found".
 
 A session id dies with a restart or after 30 idle minutes, and FastMCP then answers 404, which
 many clients show to the agent as a broken tool. Nothing of ours but subscriptions lives in a session, so
@@ -18,6 +19,7 @@ import orjson
 from fastmcp import FastMCP
 from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
 from starlette.types import Message, Receive, Scope, Send
 
 from mcp_agent_mail.core.lazy.dataclass import dataclass
@@ -44,12 +46,12 @@ from mcp_agent_mail.server.sessions.request_ids import (
 from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint
 from mcp_agent_mail.server.transport.hearing import HEARING, RequestHearing
 from mcp_agent_mail.server.transport.limits import read_body, replay
-from mcp_agent_mail.server.transport.posted_message import NoMessage, read_message, refusal
+from mcp_agent_mail.server.transport.posted_message import MessageRefused, read_message, refusal
 from mcp_agent_mail.server.transport.progress_stream import ProgressStream, progress_token
 from mcp_agent_mail.server.transport.protocol_versions import is_modern
 
-_SESSION_ENDED = refusal(-32600, "The client ended this session.")
-_SESSION_ENDED_MEANWHILE = refusal(-32603, "Session terminated before the request completed")
+_SESSION_ENDED = refusal(INVALID_REQUEST, "The client ended this session.")
+_SESSION_ENDED_MEANWHILE = refusal(INTERNAL_ERROR, "Session terminated before the request completed")
 """As the SDK says it."""
 _CANCELLED = b'"error":{"code":-32800,"message":"Request cancelled"}}'
 """How the SDK's answer to a cancelled call ends; no result does."""
@@ -154,7 +156,7 @@ class McpEndpoint:
         charge = facts.charge if isinstance(facts, RequestFacts) else free
         try:
             message = read_message(headers, body)
-        except NoMessage as refused:
+        except MessageRefused as refused:
             charge(RateClass.OTHERS)
             await send_value(hearing.send, refused.status, refused.value)
             return
@@ -220,7 +222,7 @@ class McpEndpoint:
             with held(transport), self._ids.running(session, request.id):
                 answer = await self._fast_path.answer(request, facts, hearing)
         except TakenId as refused:
-            await send_value(hearing.send, 400, refusal(-32600, refused.text))
+            await send_value(hearing.send, 400, refusal(INVALID_REQUEST, refused.text))
             return
         except RequestCancelled:
             hearing.close()
@@ -269,7 +271,7 @@ class McpEndpoint:
             with self._ids.entered(session, None if posted is None else posted.request_id):
                 await answer.given(self._stateful.handle_request, scope, receive)
         except TakenId as refused:
-            await send_value(send, 400, refusal(-32600, refused.text))
+            await send_value(send, 400, refusal(INVALID_REQUEST, refused.text))
             return
         if answer.is_ended:
             await send_value(send, 404, _SESSION_ENDED)
@@ -343,8 +345,7 @@ def _noting_cancelled(hearing: RequestHearing, send: Send) -> Send:
 
 def _is_counted_where_run(message: JsonObject) -> bool:
     """A tool call or a read counts as one where it is run, once; what only looks like one is never run."""
-    is_request = message.get("jsonrpc") == "2.0" and isinstance(message.get("id"), int | str)
-    return is_request and message.get("method") in _COUNTED and isinstance(message.get("params"), dict)
+    return message.get("method") in _COUNTED and isinstance(message.get("params"), dict)
 
 
 def session_manager(app: Any) -> StreamableHTTPSessionManager:

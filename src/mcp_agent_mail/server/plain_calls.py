@@ -25,6 +25,7 @@ from mcp_agent_mail.server.transport.hearing import RequestHearing
 from mcp_agent_mail.server.transport.limits import read_body
 
 _JSON = b"application/json"
+NO_JSON_TYPE = "Send Content-Type: application/json."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,7 @@ def is_json(headers: Headers) -> bool:
 
 async def refuse_type(send: Send) -> None:
     """Answer a request whose body is not said to be JSON."""
-    await send_detail(send, 415, "Send Content-Type: application/json.")
+    await send_detail(send, 415, NO_JSON_TYPE)
 
 
 def parse_object(body: bytes, hint: str = "Send the tool's arguments as one object.") -> JsonObject:

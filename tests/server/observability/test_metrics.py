@@ -38,7 +38,7 @@ class Page:
         self, method: str = "GET", *, token: str | None = None, has_server_token: bool = False
     ) -> httpx.Response:
         credentials = Credentials(via="rpc", bearer_token=token)
-        facts = RequestFacts(credentials=credentials, request_id="1", opener=None, is_let_in_by_token=has_server_token)
+        facts = RequestFacts(credentials=credentials, request_id="1", opener="server" if has_server_token else None)
 
         async with asking(self._page.answer, facts) as client:
             return await client.request(method, "/metrics")
@@ -220,7 +220,7 @@ async def test_what_connections_are_at_and_what_turned_clients_away_is_told(tmp_
 async def test_calls_at_work_and_those_there_was_no_place_for_are_told(tmp_path: Path) -> None:
     async with open_services(settings_of(tmp_path)) as (services, _):
         calls = Calls(services.tools, services.resources, places=CallPlaces(1))
-        facts = RequestFacts(credentials=Credentials(via="rpc"), request_id="1", opener=None, is_let_in_by_token=True)
+        facts = RequestFacts(credentials=Credentials(via="rpc"), request_id="1", opener="server")
         with calls.places.at_work():
             with pytest.raises(TooManyCalls):
                 await calls.run_tool("health_check", {}, facts)

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from mcp_agent_mail.server.transport.posted_message import MAX_BESIDE_BYTES, NoMessage, is_one_object, read_message
+from mcp_agent_mail.server.transport.posted_message import MAX_BESIDE_BYTES, MessageRefused, is_one_object, read_message
 
 JSON = {b"content-type": b"application/json; charset=utf-8"}
 LONG = "x" * MAX_BESIDE_BYTES
@@ -17,8 +17,8 @@ def message(**parts: object) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", **parts}).encode()
 
 
-def refused(body: bytes, headers: dict[bytes, bytes] = JSON) -> NoMessage:
-    with pytest.raises(NoMessage) as refused:
+def refused(body: bytes, headers: dict[bytes, bytes] = JSON) -> MessageRefused:
+    with pytest.raises(MessageRefused) as refused:
         read_message(headers, body)
     return refused.value
 

@@ -1,12 +1,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
-from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import LeaseId
+from mcp_agent_mail.domain.identity.names import HUMAN
 from mcp_agent_mail.domain.leases import EndedBy
+from mcp_agent_mail.domain.staleness import (
+    NEVER,
+    UNKNOWN,
+    Evidence,
+    Missing,
+    Sighting,
+    StalenessRules,
+    WorkspaceActivity,
+    judge,
+)
 from mcp_agent_mail.web.views.reservations import MOST_DEPTH, LeaseView, PathNode, lease_state, path_tree
 from tests.domain.leases_made import make_lease
 
@@ -62,3 +74,31 @@ def test_a_reservation_is_live_expired_or_ended_in_its_way(now: int, ended_by: E
     ended = replace(lease, ended_by=ended_by, released_ts=None if ended_by is None else Micros(1))
 
     assert lease_state(ended, Micros(now)) == state
+
+
+RULES = StalenessRules(inactivity_s=1_800, grace_s=900)
+NOW, LATELY, LONG_AGO = Micros(10_000 * SECOND), Micros(9_999 * SECOND), Micros(1 * SECOND)
+OF_WORK = {Missing.AGENT_ACTIVE, Missing.MAIL_RECENT, Missing.FILES_RECENT, Missing.GIT_RECENT}
+
+
+def test_each_reason_of_a_judgement_has_words_and_a_release_is_refused_while_one_tells_of_work() -> None:
+    seen = [Sighting(last_ts=LATELY), Sighting(last_ts=LONG_AGO), NEVER, UNKNOWN]
+    for agent_ts, mail_ts, files, commits, is_matched in product(
+        (LATELY, LONG_AGO), (LATELY, LONG_AGO, None), seen, seen, (True, False)
+    ):
+        workspace = WorkspaceActivity(filesystem=files, git=commits, is_matched=is_matched)
+        found = Evidence(agent_ts=agent_ts, watched_since=LONG_AGO, mail_ts=mail_ts, workspace=workspace)
+        judgement = judge(found, RULES, NOW)
+        shown = replace(row(1, "a"), reasons=judgement.reasons)
+
+        assert len(shown.told) == len(judgement.reasons)
+        assert all(one.endswith(".") and "_" not in one and "{" not in one for one in shown.told)
+        assert shown.is_in_use is not OF_WORK.isdisjoint(judgement.missing)
+
+
+def test_what_tells_of_work_is_said_first_and_a_person_is_never_idle() -> None:
+    found = replace(row(1, "a"), reasons=("agent_inactive>1800s", "mail_activity_recent"))
+
+    assert found.told == ["Its holder sent or read mail lately.", "Its holder made no call for 30 minutes."]
+    assert not row(1, "a").is_in_use
+    assert replace(row(1, "a"), agent=HUMAN).is_in_use

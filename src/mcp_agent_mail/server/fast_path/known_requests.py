@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.server.identity import Headers
-from mcp_agent_mail.server.transport.message_ids import is_id
+from mcp_agent_mail.server.transport.message_ids import is_told_back
 
 TOOL_CALL, READ, PING = "tools/call", "resources/read", "ping"
 _KEYS = {
@@ -61,7 +61,7 @@ def _is_ours(message: JsonObject) -> bool:
     if not message.keys() <= _ENVELOPE or message.get("jsonrpc") != "2.0":
         return False
     method = message.get("method")
-    return isinstance(method, str) and method in _KEYS and is_id(message.get("id"))
+    return isinstance(method, str) and method in _KEYS and is_told_back(message.get("id"))
 
 
 def _has_arguments(method: str, params: JsonObject) -> bool:

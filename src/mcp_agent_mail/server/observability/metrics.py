@@ -89,7 +89,7 @@ class MetricsPage:
         others get their refusal as a JSON error.
         """
         try:
-            counts_all_mail = facts.is_let_in_by_token or may_count_all_mail(await self._reader(facts))
+            counts_all_mail = facts.opener is not None or may_count_all_mail(await self._reader(facts))
         except AgentMailError as refused:
             await send_value(send, http_status(refused), error_object(refused))
             return

@@ -292,8 +292,7 @@ class PagesEndpoint:
                 is_remote=is_from_elsewhere(visit.headers, peer(visit.scope)),
             ),
             request_id=visit.request_id,
-            opener=None,
-            is_let_in_by_token=admitted.bearer_is_spent,
+            opener=admitted.opener,
             charge=self._edge.charge_of(admitted) or free,
         )
 

@@ -14,6 +14,7 @@ from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
 
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.tools import JsonObject
+from mcp_agent_mail.server.transport.message_ids import is_id
 
 _CANCELLED = "notifications/cancelled"
 
@@ -121,8 +122,7 @@ def request_id_of(message: JsonObject) -> str | None:
     if "method" not in message:
         return None
     request_id = message.get("id")
-    is_id = isinstance(request_id, str | int) and not isinstance(request_id, bool)
-    return str(request_id) if is_id else None
+    return str(request_id) if is_id(request_id) else None
 
 
 def cancelled_id_of(message: JsonObject) -> str | int | None:

@@ -250,7 +250,6 @@ class HttpApp:
                 forgotten_session=endpoint and endpoint.forgotten_session(scope["method"], headers),
             ),
             request_id=request.id,
-            is_let_in_by_token=admitted.bearer_is_spent,
             opener=admitted.opener,
             charge=charge or free,
             wishes=wishes,

@@ -1,4 +1,4 @@
-"""What a text or a number has to be that comes back to whoever sent it: an id, or a token of progress."""
+"""What an id of JSON-RPC is, and which of them, and of the tokens of progress, can be told to whoever sent them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ _MOST = 1 << 53
 
 
 def is_id(value: object) -> TypeGuard[str | int]:
-    if isinstance(value, bool):
-        return False
-    return isinstance(value, str) or (isinstance(value, int) and abs(value) <= _MOST)
+    """As the SDK takes one: a text or a whole number."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def is_told_back(value: object) -> TypeGuard[str | int]:
+    """Whether whoever sent it knows it again."""
+    return is_id(value) and (isinstance(value, str) or abs(value) <= _MOST)

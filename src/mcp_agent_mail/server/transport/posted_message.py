@@ -7,17 +7,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from pydantic_core import from_json, to_json
 
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.server.identity import Headers
-from mcp_agent_mail.server.plain_calls import is_json
+from mcp_agent_mail.server.plain_calls import NO_JSON_TYPE, is_json
+from mcp_agent_mail.server.transport.message_ids import is_id, is_told_back
 from mcp_agent_mail.server.transport.protocol_versions import unserved_version
 
 MAX_BESIDE_BYTES = 64 * 1024
 """Of a request without its arguments: `_meta` and the like stay in memory for as long as the call waits."""
-_INVALID_REQUEST, _PARSE_ERROR = -32600, -32700
-_NO_JSON_TYPE = "Send Content-Type: application/json."
 _NO_OBJECT = "Send one JSON-RPC request as a JSON object in UTF-8; batches are not served."
 _SEND_SUCH = (
     'Send {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "health_check", "arguments": {}}}; '
@@ -34,15 +34,13 @@ _MUCH_BESIDE = (
     f"A request may have {MAX_BESIDE_BYTES >> 10} KiB beside its arguments, `_meta` included; nothing was done."
 )
 _BLANKS = b" \t\r\n"
-_MOST_ID = 1 << 53
-"""Larger numbers are not the same in every JSON parser."""
 _NOTIFICATIONS = "notifications/"
 _ANSWERED = frozenset({"tools/call", "resources/read"})
 """The SDK takes a request without an id for a notification, answers 202 and does nothing."""
 
 
-class NoMessage(Exception):
-    """The body is none that MCP knows. `status` and `value` answer it."""
+class MessageRefused(Exception):
+    """It is not handed on, whatever it asks for. `status` and `value` answer it."""
 
     def __init__(self, status: int, value: JsonObject) -> None:
         super().__init__()
@@ -51,23 +49,25 @@ class NoMessage(Exception):
 
 
 def read_message(headers: Headers, body: bytes) -> JsonObject:
-    """The JSON-RPC message in `body`, of which nothing more is known. Raises NoMessage."""
+    """The JSON-RPC message in `body`, of a version that is served; what it asks for nobody has looked at. Raises
+    MessageRefused.
+    """
     if not is_json(headers):
-        raise NoMessage(400, {"detail": _NO_JSON_TYPE})
+        raise MessageRefused(400, {"detail": NO_JSON_TYPE})
     if not is_one_object(body):
-        raise NoMessage(400, refusal(_INVALID_REQUEST, _NO_OBJECT))
+        raise MessageRefused(400, refusal(INVALID_REQUEST, _NO_OBJECT))
     try:
         message: JsonObject = from_json(body)
     except ValueError as broken:
-        raise NoMessage(400, refusal(_PARSE_ERROR, f"Parse error: {broken}. {_NO_OBJECT}")) from None
+        raise MessageRefused(400, refusal(PARSE_ERROR, f"Parse error: {broken}. {_NO_OBJECT}")) from None
     if len(body) > MAX_BESIDE_BYTES and _size_beside(message) > MAX_BESIDE_BYTES:
-        raise NoMessage(413, {"detail": _MUCH_BESIDE})
+        raise MessageRefused(413, {"detail": _MUCH_BESIDE})
     if "jsonrpc" not in message:
-        raise NoMessage(400, {"detail": _NO_JSON_RPC})
+        raise MessageRefused(400, {"detail": _NO_JSON_RPC})
     if (unserved := unserved_version(headers, message)) is not None:
-        raise NoMessage(400, unserved)
+        raise MessageRefused(400, unserved)
     if (wrong := _wrong_envelope(message)) is not None:
-        raise NoMessage(400, {**refusal(_INVALID_REQUEST, f"{wrong} {_SEND_SUCH}"), "id": _repeated_id(message)})
+        raise MessageRefused(400, refusal(INVALID_REQUEST, f"{wrong} {_SEND_SUCH}", message.get("id")))
     return message
 
 
@@ -89,23 +89,13 @@ def _wrong_envelope(message: JsonObject) -> str | None:
 def _wrong_id(method: str, message: JsonObject) -> str | None:
     if "id" not in message:
         return _NO_ID if method in _ANSWERED else None
-    request_id: object = message["id"]
-    is_id = isinstance(request_id, str | int) and not isinstance(request_id, bool)
-    return None if is_id else _WRONG_ID
+    return None if is_id(message["id"]) else _WRONG_ID
 
 
-def _repeated_id(message: JsonObject) -> str | int | None:
-    """The id, where whoever waits for an answer knows it again."""
-    # What JSON gives.
-    request_id: Any = message.get("id")
-    is_number = isinstance(request_id, int) and not isinstance(request_id, bool)
-    is_known = isinstance(request_id, str) or (is_number and abs(request_id) <= _MOST_ID)
-    return request_id if is_known else None
-
-
-def refusal(code: int, text: str) -> JsonObject:
-    """Of a request, without its id: whoever waits for the answer to it must not take this for it."""
-    return {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}}
+def refusal(code: int, text: str, request_id: object = None) -> JsonObject:
+    """Of a request; without its id where whoever waits for the answer to it must not take this for it."""
+    told_id = request_id if is_told_back(request_id) else None
+    return {"jsonrpc": "2.0", "id": told_id, "error": {"code": code, "message": text}}
 
 
 def is_one_object(body: bytes) -> bool:

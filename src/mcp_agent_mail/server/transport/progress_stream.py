@@ -17,7 +17,7 @@ from starlette.types import Message, Send
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.transport.hearing import RequestHearing
-from mcp_agent_mail.server.transport.message_ids import is_id
+from mcp_agent_mail.server.transport.message_ids import is_told_back
 
 _EVENT_STREAM = b"text/event-stream"
 _OWN_HEADERS = frozenset({b"content-type", b"content-length"})
@@ -36,7 +36,7 @@ def progress_token(headers: Headers, message: JsonObject) -> ProgressToken | Non
         is_call = message["method"] == "tools/call" and "id" in message
     except (KeyError, TypeError):
         return None
-    return token if is_call and is_id(token) else None
+    return token if is_call and is_told_back(token) else None
 
 
 def accepts_events(headers: Headers) -> bool:

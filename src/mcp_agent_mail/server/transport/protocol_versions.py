@@ -13,7 +13,7 @@ from mcp_types.version import (
 from mcp_agent_mail.core.errors import listed
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.server.identity import Headers
-from mcp_agent_mail.server.transport.message_ids import is_id
+from mcp_agent_mail.server.transport.message_ids import is_told_back
 
 VERSION_HEADER = b"mcp-protocol-version"
 _HANDSHAKE = frozenset(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)
@@ -49,7 +49,7 @@ def unserved_version(headers: Headers, message: JsonObject) -> JsonObject | None
     }
     return {
         "jsonrpc": "2.0",
-        "id": message_id if is_id(message_id) else None,
+        "id": message_id if is_told_back(message_id) else None,
         "error": error,
     }
 
