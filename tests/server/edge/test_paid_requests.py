@@ -105,6 +105,7 @@ async def test_reads_count_as_reads_wherever_they_are_made(clock: StandingClock)
         ("POST", "/mcp", b'{"jsonrpc":"2.0","method":"tools/call","params":{"name":"echo"}}'),
         ("POST", "/mcp", b'{"jsonrpc":"1.0","id":1,"method":"tools/call","params":{"name":"echo"}}'),
         ("POST", "/mcp", b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":"echo"}'),
+        ("POST", "/mcp", b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}'),
         (
             "POST",
             "/mcp",
