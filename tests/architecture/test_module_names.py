@@ -35,8 +35,8 @@ NOUNS = frozenset(
  refusal relocation reminder repair report repository request reservation resolution resource response restore result
  retention rewrite role round route row rpc rule save saved schema scratch screen search segment sequence server
  service session set setting setup shape shim sibling signal signature silence size slot snapshot sort source space
- spool stalenes statu stemming step store story stream subscription successor summarie supervisor surrounding swap
- sweeper sync synonym syntax table target team term text thread token tool toon tracing transaction turn type typer
+ spool stalenes statement statu stemming step store story stream subscription successor summarie supervisor surrounding
+ swap sweeper sync synonym syntax table target team term text thread token tool toon tracing transaction turn type typer
  undo upkeep upstream uri usage value verifier version visibility waiter watch webhook window wire wiring wishe
  withdrawal word work worker workflow workspace worktree writer
     """.split()

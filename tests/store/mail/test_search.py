@@ -1,112 +1,26 @@
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.messages import Importance, RecipientKind
-from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.search.expansion import Term
-from mcp_agent_mail.domain.search.query import Filters, Hit, Order, SearchScope, read_query
+from mcp_agent_mail.domain.search.query import Order
 from mcp_agent_mail.domain.search.ranking import RankedText, ranked
-from mcp_agent_mail.store.engine.connection import open_writing
 from mcp_agent_mail.store.mail import search as search_module
 from mcp_agent_mail.store.mail import search_filters
-from mcp_agent_mail.store.mail.search import search
-from tests.seeded_store import SeededStore, open_seeded_store
-
-
-@dataclass
-class Room:
-    seeded: SeededStore
-
-    async def post(
-        self,
-        subject: str,
-        body: str = "text",
-        *,
-        sender: Agent | None = None,
-        to: list[Agent] | None = None,
-        bcc: list[Agent] | None = None,
-        **more: Any,
-    ) -> int:
-        """From BlueLake to RedStone unless said otherwise; a second after the one before."""
-        seeded = self.seeded
-        seeded.clock.step()
-        letter = replace(seeded.letter(sender or seeded.blue, body=body), subject=subject, **more)
-        recipients = seeded.addressed([seeded.red] if to is None else to)
-        message, _ = await seeded.post(letter, *recipients, *seeded.addressed(bcc or [], RecipientKind.BCC))
-        return int(message.id)
-
-    async def search(
-        self,
-        text: str,
-        *,
-        within: Project | None = None,
-        beside: Project | None = None,
-        reader: Agent | None = None,
-        whole_project: bool = True,
-        order: Order = Order.RELEVANCE,
-        limit: int = 20,
-        **filters: Any,
-    ) -> list[Hit]:
-        """In `app` unless said otherwise, for a reader of all of its mail who is no agent."""
-        query = read_query(text)
-        assert query is not None
-        scope = SearchScope(
-            project_id=(within or self.seeded.app).id,
-            agent_id=None if reader is None else reader.id,
-            whole_project=whole_project,
-            more_projects=() if beside is None else (beside.id,),
-        )
-        return await search(self.seeded.store, query, scope, Filters(**filters), order=order, limit=limit)
-
-    async def ids(self, text: str, **more: Any) -> list[int]:
-        return [hit.id for hit in await self.search(text, **more)]
+from tests.seeded_store import open_seeded_store
+from tests.store.mail.search_room import Room
 
 
 @pytest.fixture
 async def room(tmp_path: Path) -> AsyncIterator[Room]:
     async with open_seeded_store(tmp_path) as seeded:
         yield Room(seeded)
-
-
-async def test_a_hit_says_whose_mail_it_is_and_from_where(room: Room) -> None:
-    seeded = room.seeded
-    message_id = await room.post("The plan", "first", sender=seeded.fox, to=[seeded.blue], importance=Importance.HIGH)
-
-    (hit,) = await room.search("plan")
-
-    assert hit == Hit(
-        id=hit.id,
-        subject="The plan",
-        importance=Importance.HIGH,
-        ack_required=False,
-        created_ts=seeded.clock.now,
-        thread_id=None,
-        sender_name="QuietFox",
-        sender_project_id=seeded.lib.id,
-        sender_project_slug="code-lib",
-        snippet="first",
-        project_id=seeded.app.id,
-    )
-    assert hit.id == message_id
-
-
-async def test_mail_of_another_project_that_the_reader_got_is_no_mail_of_this_one(room: Room) -> None:
-    seeded = room.seeded
-    blind = await room.post("plan", sender=seeded.fox, to=[seeded.lib_blue], bcc=[seeded.red])
-
-    (hit,) = await room.search("plan", reader=seeded.red)
-
-    assert (hit.id, hit.project_id) == (blind, None)
-    assert await room.ids("plan", reader=seeded.green) == []
 
 
 async def test_who_may_not_read_the_project_finds_its_own_mail_there_by_whole_words(room: Room) -> None:
@@ -116,23 +30,6 @@ async def test_who_may_not_read_the_project_finds_its_own_mail_there_by_whole_wo
 
     assert await room.ids("reparseToken", reader=seeded.fox, whole_project=False) == [mine]
     assert await room.ids("parseTok", reader=seeded.fox, whole_project=False) == []
-
-
-async def test_several_projects_are_searched_as_one_and_each_message_is_found_once(room: Room) -> None:
-    seeded = room.seeded
-    of_app = await room.post("plan")
-    of_lib = await room.post("planned", sender=seeded.fox, to=[seeded.lib_blue])
-    of_both = await room.post("plan", sender=seeded.fox, to=[seeded.blue])
-
-    found = await room.search("plan", beside=seeded.lib)
-
-    assert {hit.id: hit.project_id for hit in found} == {
-        of_app: seeded.app.id,
-        of_lib: seeded.lib.id,
-        of_both: seeded.lib.id,
-    }
-    assert len(found) == 3
-    assert sorted(await room.ids("plan")) == [of_app, of_both]
 
 
 async def test_the_newest_or_the_oldest_are_kept_as_the_order_says(room: Room) -> None:
@@ -158,24 +55,38 @@ async def test_names_are_looked_into_only_where_no_word_is_found(room: Room) -> 
     assert await room.ids("parseTok") == [word]
 
 
-@pytest.mark.parametrize("is_much", [False, True])
-async def test_much_is_ranked_beside_the_event_loop_and_ranked_alike(
-    room: Room, monkeypatch: pytest.MonkeyPatch, is_much: bool
-) -> None:
-    ids = [await room.post(subject, "a plan " * 20) for subject in ("News", "The plan", "News")]
-    at_once = await room.ids("plan")
-    is_beside = set()
+async def test_a_search_is_one_piece_of_work_beside_the_event_loop(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    await room.post("The plan")
+    threads = set()
 
     def watched(texts: Sequence[RankedText], terms: Sequence[Term]) -> list[int]:
-        is_beside.add(threading.current_thread() is not threading.main_thread())
+        threads.add(threading.current_thread())
         return ranked(texts, terms)
 
     monkeypatch.setattr(search_module, "ranked", watched)
-    if is_much:
-        monkeypatch.setattr(search_module, "RANKED_AT_ONCE", 1)
+    turns = 0
+    searching = asyncio.ensure_future(room.ids("plan"))
+    while not searching.done():
+        turns += 1
+        await asyncio.sleep(0)
 
-    assert await room.ids("plan") == at_once == [ids[1], ids[2], ids[0]]
-    assert is_beside == {is_much}
+    assert len(await searching) == 1
+    assert len(threads) == 1
+    assert threading.main_thread() not in threads
+    assert turns > 0
+
+
+async def test_old_hits_in_the_subject_are_looked_for_among_so_many_hits_as_a_walk_may_have(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_module, "CANDIDATES", 2)
+    old_subject = await room.post("The plan")
+    for _ in range(6):
+        await room.post("News", "a plan")
+
+    assert old_subject in await room.ids("plan", limit=2)
+    monkeypatch.setattr(search_module, "SUBJECT_WALK", 3)
+    assert old_subject not in await room.ids("plan", limit=2)
 
 
 @pytest.mark.parametrize("order", [Order.NEWEST, Order.OLDEST])
@@ -186,25 +97,6 @@ async def test_of_more_names_than_are_looked_at_the_newest_or_the_oldest_are_fou
     ids = [await room.post("reparseToken") for _ in range(3)]
 
     assert await room.ids("parseTok", order=order, limit=1) == [ids[-1 if order is Order.NEWEST else 0]]
-
-
-@pytest.mark.parametrize(
-    "tampering",
-    [
-        "INSERT INTO messages_fts (rowid, subject, body_md, scope) VALUES (:private, 'plan', '', 'p1')",
-        "INSERT INTO message_projects (project_id, message_id, delivered_ts) VALUES (1, :private, 0)",
-    ],
-)
-async def test_neither_the_index_nor_the_tables_alone_show_a_message(room: Room, tampering: str) -> None:
-    private = await room.post("plan", sender=room.seeded.fox, to=[room.seeded.lib_blue])
-    assert room.seeded.app.id == 1
-    writing = open_writing(room.seeded.store.path)
-    writing.execute(tampering, {"private": private})
-    writing.commit()
-    writing.close()
-
-    assert await room.ids("plan") == []
-    assert await room.ids("plan", order=Order.NEWEST) == []
 
 
 async def test_a_bound_on_candidates_hides_no_small_project_beside_a_busy_one(

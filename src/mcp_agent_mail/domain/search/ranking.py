@@ -44,6 +44,7 @@ _EDGE = 12
 _QUOTED = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 _COMBINING = re.compile(r"[\u0300-\u036f]+")
 _WORD = re.compile(r"[^\W_]+")
+_BLANK = re.compile(r"\s")
 _IN_WORD = rf"[^\W_{UNSPACED}]"
 _IN_ASCII_WORD = "[a-z0-9]"
 
@@ -107,19 +108,27 @@ class _Finder:
 
     def counts(self, texts: Sequence[str]) -> list[float]:
         """Mentions in each folded text; one of another form counts OTHER_FORM."""
-        counts = [0.0] * len(texts)
-        for number, first in enumerate(self._firsts):
-            self._add(counts, texts, number, first)
+        found = self._mentions(texts, 0, self._firsts[0])
+        for number, first in enumerate(self._firsts[1:], start=1):
+            found = [count + more for count, more in zip(found, self._mentions(texts, number, first), strict=True)]
         if self._forms:
-            self._add(counts, texts, len(self._exact), self._begin, each=OTHER_FORM)
-        return counts
+            others = self._mentions(texts, len(self._exact), self._begin)
+            found = [count + OTHER_FORM * more for count, more in zip(found, others, strict=True)]
+        return found
 
-    def _add(
-        self, counts: list[float], texts: Sequence[str], number: int, first: str | None, *, each: float = 1.0
-    ) -> None:
-        for position, text in enumerate(texts):
-            if first is not None and first in text and (pattern := self._pattern(number, text)):
-                counts[position] += each * len(pattern.findall(text))
+    def _mentions(self, texts: Sequence[str], number: int, first: str | None) -> list[float]:
+        if first is None:
+            return [0.0] * len(texts)
+        if all(map(str.isascii, texts)):  # As most mail is: then one pattern does for all of it.
+            pattern = self._pattern(number, "")
+            if pattern is None:
+                return [0.0] * len(texts)
+            find = pattern.findall
+            return [len(find(text)) if first in text else 0.0 for text in texts]
+        return [
+            len(pattern.findall(text)) if first in text and (pattern := self._pattern(number, text)) else 0.0
+            for text in texts
+        ]
 
     def _pattern(self, number: int, text: str) -> re.Pattern[str] | None:
         key = (number, text.isascii())
@@ -190,8 +199,10 @@ def _standing(text: RankedText, newest: int) -> float:
     return (1 + RECENCY * math.exp2(-age)) * (1 + IMPORTANCE[text.importance])
 
 
-def _with_threads(texts: Sequence[RankedText], scores: Sequence[float]) -> list[float]:
+def _with_threads(texts: Sequence[RankedText], scores: list[float]) -> list[float]:
     """A message shares in the best score of its thread, where the thread has others."""
+    if len({text.thread for text in texts}) == len(texts):
+        return scores
     best: dict[str, float] = {}
     sizes: dict[str, int] = {}
     for text, score in zip(texts, scores, strict=True):
@@ -230,7 +241,5 @@ def excerpt(text: str, at: int | None, *, is_beginning: bool = True, is_end: boo
 
 def _blank_near(text: str, position: int) -> int:
     """The nearest blank within a few characters after `position`, so that words stay whole; else `position`."""
-    for candidate in range(position, min(position + _EDGE, len(text))):
-        if text[candidate].isspace():
-            return candidate
-    return position
+    blank = _BLANK.search(text, position, position + _EDGE)
+    return position if blank is None else blank.start()

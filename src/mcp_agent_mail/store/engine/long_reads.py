@@ -6,10 +6,10 @@ import asyncio
 import contextvars
 import sqlite3
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import aiosqlite
 
@@ -20,6 +20,8 @@ from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.store.engine.connection import EchoingConnection, open_reading
 from mcp_agent_mail.store.engine.faults import OpenFiles, is_damage, is_outside_fault
 
+T = TypeVar("T")
+
 CONNECTIONS = 2
 EACH = 1
 """Connections that one caller may have: whatever it searches for, the other one is free for others."""
@@ -29,6 +31,13 @@ TURN_WITHIN_S = 20.0
 TIME_BOUND_S = 4.0
 _STEPS_BETWEEN_LOOKS = 50_000
 _ROWS_AT_ONCE = 64
+
+
+async def run_on_its_thread(connection: aiosqlite.Connection, query: Callable[[sqlite3.Connection], T]) -> T:
+    """What `query` returns, which gets the connection that the library wraps."""
+    # tests/store/mail/test_search.py notices when they move.
+    answer: T = await connection._execute(query, connection._conn)  # type: ignore[no-untyped-call]  # noqa: SLF001
+    return answer
 
 
 class StoreClosing(Unavailable):

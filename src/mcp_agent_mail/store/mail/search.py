@@ -3,21 +3,25 @@
 Who may see a message is decided twice. The index is asked within the project's scope token, so that
 a bound on candidates is a bound on candidates of this project; the rows themselves are then held
 against the tables, so that nothing hangs on the index alone.
+
+A search is one piece of work for one thread: each statement that is waited for on the event loop, and each row that one
+gives, is a turn of the interpreter's lock, which beside a busy loop costs more than the statement.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from functools import partial
-from typing import NamedTuple, Protocol
+from dataclasses import field
+from typing import Protocol, TypeVar
 
 import aiosqlite
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.ids import MessageId, ProjectId
+from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.search.expansion import (
     ENOUGH,
@@ -32,79 +36,33 @@ from mcp_agent_mail.domain.search.query import Filters, Hit, Order, Phrase, Sear
 from mcp_agent_mail.domain.search.ranking import RankedText, excerpt, first_match, ranked, words_of
 from mcp_agent_mail.domain.threads import thread_of
 from mcp_agent_mail.store.mail.search_filters import FEW, find_few, is_for_several, search_parameters
+from mcp_agent_mail.store.mail.search_statements import RANKED_CHARACTERS, FoundRow, as_one, read_rows, rows_sql
 
-CANDIDATES = 100
-"""So many of the newest hits are ranked; more when more are asked for."""
-SUBJECT_CANDIDATES = 50
+T = TypeVar("T")
+
+CANDIDATES = 40
+"""So many of the newest hits are ranked: two pages. More when more are asked for."""
+SUBJECT_CANDIDATES = 20
 """So many older hits with a word in the subject are ranked too ..."""
 SUBJECT_REACH = 20_000
-"""... as far back as this many ids, which bounds how much of the index is walked for them."""
+"""... as far back as this many ids, and ..."""
+SUBJECT_WALK = 1_000
+"""... as about this many hits, if they lie as the newest do: that bounds how much of the index is walked for them."""
 OTHER_CANDIDATES = 40
-"""So many of the newest hits of each word are ranked when too little holds all words."""
+"""So many of the newest hits of each word are ranked when too little holds all words ..."""
+PAIR_CANDIDATES = 100
+"""... and so many of those that hold two of them."""
 OTHER_REACH = 10_000
 """Two of the words are looked for as far back as this many ids: of common words that are seldom together all must be
 walked through.
 """
 MAX_NAMES = 20
 """So many names of code are looked for that hold a word in their inside: those that were new last."""
-RANKED_CHARACTERS = 4_096
-"""So much of a body is ranked and searched for a snippet."""
 RANKED_TOGETHER = 1024 * 1024
 """So much of all bodies is ranked: of a thousand hits a kilobyte each."""
-RANKED_AT_ONCE = 128 * 1024
-"""More than so much is ranked beside the event loop, which a look at a megabyte would hold up: in the place of the
-long read, which bounds how many rank at once.
-"""
 MAX_SHOWN = 24
 """So many phrases are looked for to place a snippet."""
 
-_TAKES_PART = """(m.sender_id = :agent OR EXISTS (
-    SELECT 1 FROM recipients r WHERE r.message_id = m.id AND r.agent_id = :agent AND r.delivery_seq IS NOT NULL))"""
-_COLUMNS = f"""
-SELECT m.id, m.subject, m.importance, m.ack_required, m.created_ts, m.thread_id, a.name, m.project_id, p.slug,
-       m.body_bytes, mp.project_id,
-       CASE WHEN m.body_bytes > {RANKED_CHARACTERS} THEN substr(m.body_md, 1, {RANKED_CHARACTERS}) ELSE m.body_md END
-"""
-_CONDITIONS = f"""
-CROSS JOIN messages m ON m.id = messages_fts.rowid
-JOIN agents a ON a.id = m.sender_id JOIN projects p ON p.id = m.project_id
-{{home}}
-WHERE messages_fts MATCH :match AND messages_fts.rowid BETWEEN :low AND :high
-  AND CASE WHEN :whole_project THEN mp.message_id IS NOT NULL OR {_TAKES_PART}
-           ELSE mp.message_id IS NOT NULL AND {_TAKES_PART} END
-  AND (:since IS NULL OR coalesce(mp.delivered_ts, m.created_ts) > :since)
-  AND (:importance IS NULL OR m.importance = :importance)
-  AND (:is_system IS NULL OR m.is_system = :is_system)
-  AND (:thread IS NULL OR m.thread_id = :thread OR m.id = :root)
-  AND (:sender IS NULL OR m.sender_id = :sender)
-  AND (:senders IS NULL OR instr(:senders, ',' || m.sender_id || ',') > 0)
-  AND (:topic IS NULL OR mp.topic_key = :topic)
-  AND m.created_ts >= :begin AND m.created_ts < :end
-  AND (:recipients IS NULL OR EXISTS (
-       SELECT 1 FROM recipients r WHERE r.message_id = m.id AND r.delivery_seq IS NOT NULL
-         AND (r.kind <> 'bcc' OR :with_blind) AND instr(:recipients, ',' || r.agent_id || ',') > 0))
-  AND (:participant IS NULL OR m.sender_id = :participant OR EXISTS (
-       SELECT 1 FROM recipients r
-       WHERE r.message_id = m.id AND r.agent_id = :participant AND r.delivery_seq IS NOT NULL
-         AND (r.kind <> 'bcc' OR :with_blind OR m.sender_id = :agent)))
-"""
-_OF_ONE = "LEFT JOIN message_projects mp ON mp.project_id = :project AND mp.message_id = m.id"
-# Mail of several of the projects is shown as its sender's, else as the oldest project's.
-_OF_MANY = """LEFT JOIN message_projects mp ON mp.message_id = m.id AND mp.project_id = (
-    SELECT coalesce(max(CASE WHEN x.project_id = m.project_id THEN x.project_id END), min(x.project_id))
-    FROM json_each(:projects) one CROSS JOIN message_projects x ON x.project_id = one.value AND x.message_id = m.id)"""
-_IN_ONE = _CONDITIONS.format(home=_OF_ONE)
-_NEWEST = f"{_COLUMNS} FROM messages_fts {_IN_ONE} ORDER BY messages_fts.rowid DESC LIMIT :limit"
-_NEWEST_IN_MANY = f"""
-{_COLUMNS} FROM messages_fts {_CONDITIONS.format(home=_OF_MANY)} ORDER BY messages_fts.rowid DESC LIMIT :limit
-"""
-_OLDEST = f"{_COLUMNS} FROM messages_fts {_IN_ONE} ORDER BY messages_fts.rowid ASC LIMIT :limit"
-_AMONG_THESE = f"""
-{_COLUMNS} FROM json_each(:ids) few CROSS JOIN messages_fts ON messages_fts.rowid = few.value %s
-ORDER BY messages_fts.rowid DESC LIMIT :limit
-"""
-_AMONG = _AMONG_THESE % _IN_ONE
-_AMONG_IN_MANY = _AMONG_THESE % _CONDITIONS.format(home=_OF_MANY)
 # The delivery times of a project's messages never fall along their ids, but for mail that was held until later: the
 # last one that is too old, by halving, less the ones delivered late since then.
 _TOO_OLD = """SELECT CASE WHEN delivered_ts <= :since THEN message_id END FROM message_projects
@@ -133,29 +91,17 @@ FROM (SELECT id, body_md, instr(lower(body_md), :word) AS at FROM messages
       WHERE id IN (SELECT value FROM json_each(:ids))) AS part
 WHERE at > 0 ORDER BY id
 """
+_IMPORTANCE = {one.value: one for one in Importance}
 _DEEP_BEFORE = 60
 _DEEP_LENGTH = 300
 
 
 class LongReader(Protocol):
-    """What search needs of the store."""
+    """What searches and summaries need of the store."""
 
     def long_read(self) -> AbstractAsyncContextManager[aiosqlite.Connection]: ...
 
-
-class _Row(NamedTuple):
-    id: int
-    subject: str
-    importance: str
-    ack_required: int
-    created_ts: int
-    thread_id: str | None
-    sender_name: str
-    sender_project_id: int
-    sender_project_slug: str
-    body_bytes: int
-    project_id: int | None
-    beginning: str
+    async def long_query(self, query: Callable[[sqlite3.Connection], T]) -> T: ...
 
 
 async def search(
@@ -166,39 +112,129 @@ async def search(
     Several projects are searched by relevance, and with filters that are for several.
     """
     assert not reader.more_projects or (is_for_several(filters) and order is Order.RELEVANCE)
-    parameters, match = search_parameters(reader, filters), _within(reader, query.expression)
-    async with store.long_read() as connection:
-        if filters.since_ts is not None:
-            ((last_too_old,),) = await connection.execute_fetchall(_LAST_TOO_OLD, parameters)
-            parameters["low"] = last_too_old + 1
-        few = await find_few(connection, filters, parameters)
-        if few is not None:
-            rows = await _rows(connection, _among(reader), match, parameters | {"ids": few}, limit=FEW)
-        elif order is Order.RELEVANCE:
-            rows = await _candidates(connection, query, reader, parameters, limit)
-        else:
-            sql = _NEWEST if order is Order.NEWEST else _OLDEST
-            rows = await _rows(connection, sql, match, parameters, limit=limit)
-        terms, others = [Term(phrase) for phrase in query.phrases], list[_Row]()
-        names = {} if rows else await _names(connection, parts_of_names(query), reader)
+
+    def find(connection: sqlite3.Connection) -> list[Hit]:
+        return _Search(
+            connection=connection, query=query, reader=reader, filters=filters, order=order, limit=limit
+        ).hits()
+
+    return await store.long_query(find)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Search:
+    """One search, on the thread of the connection. `few` are the ids (JSON) that a narrow filter leaves."""
+
+    connection: sqlite3.Connection
+    query: SearchQuery
+    reader: SearchScope
+    filters: Filters
+    order: Order
+    limit: int
+    parameters: dict[str, object] = field(init=False)
+    few: str | None = field(init=False)
+
+    def hits(self) -> list[Hit]:
+        query, reader, order = self.query, self.reader, self.order
+        self.parameters = search_parameters(reader, self.filters)
+        if self.filters.since_ts is not None:
+            ((last_too_old,),) = self.connection.execute(_LAST_TOO_OLD, self.parameters)
+            self.parameters["low"] = last_too_old + 1
+        self.few = find_few(self.connection, self.filters, self.parameters)
+        rows = self._candidates() if order is Order.RELEVANCE and self.few is None else self._exact(query.expression)
+        terms, others = [Term(phrase) for phrase in query.phrases], list[FoundRow]()
+        names = {} if rows else self._names(parts_of_names(query))
         if order is Order.RELEVANCE and query.bare_words and len(rows) < ENOUGH:
             terms = terms_of(query, names)
-            others = await _others(connection, terms, reader, parameters | {"ids": few})
+            others = self._others(terms)
         elif names:
             terms = terms_of(query, names)
-            sql = _among(reader) if few is not None else _NEWEST if order is Order.NEWEST else _OLDEST
-            match = _within(reader, every_term(terms))
-            rows = await _rows(connection, sql, match, parameters | {"ids": few}, limit=max(limit, FEW))
-        rows = (await _in_order(rows, others, terms, order))[:limit]
-        snippets = await _snippets(connection, rows, shown_phrases(terms)[:MAX_SHOWN])
-    return [_hit(row, snippets[row.id]) for row in rows]
+            rows = self._exact(every_term(terms), at_least=FEW)
+        rows = _in_order(rows, others, terms, order)[: self.limit]
+        snippets = self._snippets(rows, shown_phrases(terms)[:MAX_SHOWN])
+        return [_hit(row, snippets[row.id]) for row in rows]
+
+    def _rows(self, expression: str, *, limit: int, oldest_first: bool = False, **parameters: object) -> list[FoundRow]:
+        """Of these few alone where a filter leaves few, else of all."""
+        sql = rows_sql(self.reader, self.filters, among=self.few is not None, oldest_first=oldest_first)
+        asked = {"match": _within(self.reader, expression), "limit": limit, "ids": self.few, **parameters}
+        return read_rows(self.connection.execute(as_one(sql), self.parameters | asked).fetchone())
+
+    def _exact(self, expression: str, *, at_least: int = 0) -> list[FoundRow]:
+        """As many as are asked for, from the end that is asked for; of few all, newest first."""
+        if self.few is not None:
+            return self._rows(expression, limit=FEW)
+        limit = max(self.limit, at_least)
+        return self._rows(expression, limit=limit, oldest_first=self.order is not Order.NEWEST)
+
+    def _candidates(self) -> list[FoundRow]:
+        """The newest hits, and of the older ones those with a word in the subject."""
+        bound = max(self.limit, CANDIDATES)
+        newest = self._rows(self.query.expression, limit=bound)
+        if len(newest) < bound:
+            return newest
+        first, last = newest[0].id, newest[-1].id
+        reach = min(SUBJECT_REACH, (first - last + 1) * SUBJECT_WALK // bound)
+        low = self.parameters["low"]
+        assert isinstance(low, int)
+        older = self._rows(self.query.in_subject, limit=SUBJECT_CANDIDATES, high=last - 1, low=max(low, first - reach))
+        return newest + older
+
+    def _names(self, parts: dict[str, str]) -> dict[str, list[str]]:
+        """For each text the names, of those that mail spoke of first lately, with the text's part inside.
+
+        Of mail that the reader may read, and no other: which names are tried shows in what is found. Who may not read
+        the project's mail finds its own by whole words.
+        """
+        reader = self.reader
+        if not parts or not reader.whole_project:
+            return {}
+        scopes = " OR ".join(f'"p{project_id:d}."' for project_id in (reader.project_id, *reader.more_projects))
+        asked = {text: f'(name : "{part}") AND (scope : ({scopes}))' for text, part in parts.items()}
+        found: dict[str, dict[str, None]] = {}
+        for text, name in self.connection.execute(_NAMES, {"parts": json.dumps(asked), "limit": MAX_NAMES}):
+            found.setdefault(text, {})[name] = None
+        return {text: list(names) for text, names in found.items()}
+
+    def _known_forms(self, terms: Sequence[Term]) -> set[str]:
+        forms = {form: written_phrase(Phrase(form)) for term in terms for form in term.forms}
+        known = self.connection.execute(_KNOWN, {"forms": json.dumps(forms)})
+        return {form for (form,) in known}
+
+    def _others(self, terms: Sequence[Term]) -> list[FoundRow]:
+        """The newest hits of at least two of the terms, as far back as OTHER_REACH, and of each term: of rare words
+        all, of common ones some.
+        """
+        asked = expressions(terms, self._known_forms(terms))
+        if self.few is not None:  # All of these few, whichever term they hold: each is looked at once.
+            return self._rows(" OR ".join(asked[-len(terms) :]), limit=FEW)
+        one = rows_sql(self.reader, self.filters)
+        parts = [one.replace(":match", f":match{at}").replace(":limit", f":limit{at}") for at in range(len(asked))]
+        if len(asked) > 1:
+            parts[0] = parts[0].replace("BETWEEN :low", _BETWEEN_LATE)
+        matches = {f"match{at}": _within(self.reader, expression) for at, expression in enumerate(asked)}
+        limits = {f"limit{at}": OTHER_CANDIDATES if at else PAIR_CANDIDATES for at in range(len(asked))}
+        sql = " UNION ALL ".join(f"SELECT * FROM ({part}) AS part" for part in parts)
+        found = read_rows(self.connection.execute(as_one(sql), self.parameters | matches | limits).fetchone())
+        return sorted({row.id: row for row in found}.values(), key=lambda row: row.id, reverse=True)
+
+    def _snippets(self, rows: Sequence[FoundRow], phrases: Sequence[Phrase]) -> dict[int, str]:
+        """What to show of each message: its body around the first word found, else its beginning."""
+        at = {row.id: first_match(row.beginning, phrases) for row in rows}
+        cut = {row.id for row in rows if row.body_bytes > RANKED_CHARACTERS}
+        snippets = {row.id: excerpt(row.beginning, at[row.id], is_end=row.id not in cut) for row in rows}
+        deeper = [
+            row.id for row in rows if row.id in cut and at[row.id] is None and first_match(row.subject, phrases) is None
+        ]
+        words = [word for phrase in phrases for word in words_of(phrase)]
+        if deeper and words:
+            parameters = {"ids": json.dumps(deeper), "word": words[0], "before": _DEEP_BEFORE, "length": _DEEP_LENGTH}
+            for message_id, part in self.connection.execute(_DEEP, parameters):
+                snippets[message_id] = excerpt(part, None, is_beginning=False, is_end=False)
+        return snippets
 
 
-def _among(reader: SearchScope) -> str:
-    return _AMONG_IN_MANY if reader.more_projects else _AMONG
-
-
-async def _in_order(rows: list[_Row], others: list[_Row], terms: Sequence[Term], order: Order) -> list[_Row]:
+def _in_order(rows: list[FoundRow], others: list[FoundRow], terms: Sequence[Term], order: Order) -> list[FoundRow]:
     """`rows` hold what was asked for, `others` something like it; both newest first when `order` is by relevance."""
     if order is not Order.RELEVANCE:
         return sorted(rows, key=lambda row: row.id, reverse=order is Order.NEWEST)
@@ -206,87 +242,18 @@ async def _in_order(rows: list[_Row], others: list[_Row], terms: Sequence[Term],
     candidates = rows + [row for row in others if row.id not in exact]
     each = RANKED_TOGETHER // max(1, len(candidates))
     texts = [_text(row, each, is_exact=row.id in exact) for row in candidates]
-    if sum(len(text.body) for text in texts) > RANKED_AT_ONCE:
-        positions = await computed(partial(ranked, texts, terms))
-    else:
-        positions = ranked(texts, terms)
-    return [candidates[position] for position in positions]
+    return [candidates[position] for position in ranked(texts, terms)]
 
 
-def _text(row: _Row, length: int, *, is_exact: bool) -> RankedText:
+def _text(row: FoundRow, length: int, *, is_exact: bool) -> RankedText:
     return RankedText(
         subject=row.subject,
         body=row.beginning[:length],
         created_ts=row.created_ts,
-        importance=Importance(row.importance),
+        importance=_IMPORTANCE[row.importance],
         thread=thread_of(MessageId(row.id), row.thread_id),
         is_exact=is_exact,
     )
-
-
-async def _names(connection: aiosqlite.Connection, parts: dict[str, str], reader: SearchScope) -> dict[str, list[str]]:
-    """For each text the names, of those that mail spoke of first lately, with the text's part inside.
-
-    Of mail that the reader may read, and no other: which names are tried shows in what is found. Who may not read the
-    project's mail finds its own by whole words.
-    """
-    if not parts or not reader.whole_project:
-        return {}
-    scopes = " OR ".join(f'"p{project_id:d}."' for project_id in (reader.project_id, *reader.more_projects))
-    asked = {text: f'(name : "{part}") AND (scope : ({scopes}))' for text, part in parts.items()}
-    found: dict[str, dict[str, None]] = {}
-    for text, name in await connection.execute_fetchall(_NAMES, {"parts": json.dumps(asked), "limit": MAX_NAMES}):
-        found.setdefault(text, {})[name] = None
-    return {text: list(names) for text, names in found.items()}
-
-
-async def _known_forms(connection: aiosqlite.Connection, terms: Sequence[Term]) -> set[str]:
-    forms = {form: written_phrase(Phrase(form)) for term in terms for form in term.forms}
-    known = await connection.execute_fetchall(_KNOWN, {"forms": json.dumps(forms)})
-    return {form for (form,) in known}
-
-
-async def _others(
-    connection: aiosqlite.Connection, terms: Sequence[Term], reader: SearchScope, parameters: dict[str, object]
-) -> list[_Row]:
-    """The newest hits of at least two of the terms, as far back as OTHER_REACH, and of each term: of rare words all, of
-    common ones some.
-    """
-    asked = expressions(terms, await _known_forms(connection, terms))
-    if parameters["ids"] is not None:  # All of these few, whichever term they hold: each is looked at once.
-        return await _rows(
-            connection, _among(reader), _within(reader, " OR ".join(asked[-len(terms) :])), parameters, limit=FEW
-        )
-    one = _NEWEST_IN_MANY if reader.more_projects else _NEWEST
-    parts = [one.replace(":match", f":match{at}").replace(":limit", f":limit{at}") for at in range(len(asked))]
-    if len(asked) > 1:
-        parts[0] = parts[0].replace("BETWEEN :low", _BETWEEN_LATE)
-    matches = {f"match{at}": _within(reader, expression) for at, expression in enumerate(asked)}
-    limits = {f"limit{at}": OTHER_CANDIDATES if at else CANDIDATES for at in range(len(asked))}
-    sql = " UNION ALL ".join(f"SELECT * FROM ({part}) AS part" for part in parts)
-    found = await connection.execute_fetchall(sql, parameters | matches | limits)
-    rows = {row.id: row for row in (_Row(*row) for row in found)}
-    return sorted(rows.values(), key=lambda row: row.id, reverse=True)
-
-
-async def _candidates(
-    connection: aiosqlite.Connection,
-    query: SearchQuery,
-    reader: SearchScope,
-    parameters: dict[str, object],
-    limit: int,
-) -> list[_Row]:
-    """The newest hits, and of the older ones those with a word in the subject."""
-    bound = max(limit, CANDIDATES)
-    sql = _NEWEST_IN_MANY if reader.more_projects else _NEWEST
-    newest = await _rows(connection, sql, _within(reader, query.expression), parameters, limit=bound)
-    if len(newest) < bound:
-        return newest
-    low = parameters["low"]
-    assert isinstance(low, int)
-    span = {"high": newest[-1].id - 1, "low": max(low, newest[0].id - SUBJECT_REACH)}
-    match = _within(reader, query.in_subject)
-    return newest + await _rows(connection, sql, match, parameters | span, limit=SUBJECT_CANDIDATES)
 
 
 def _within(reader: SearchScope, expression: str) -> str:
@@ -297,36 +264,11 @@ def _within(reader: SearchScope, expression: str) -> str:
     return f"({expression}) AND (scope : ({' OR '.join(scopes)}))"
 
 
-async def _rows(
-    connection: aiosqlite.Connection, sql: str, match: str, parameters: dict[str, object], *, limit: int
-) -> list[_Row]:
-    found = await connection.execute_fetchall(sql, parameters | {"match": match, "limit": limit})
-    return [_Row(*row) for row in found]
-
-
-async def _snippets(
-    connection: aiosqlite.Connection, rows: Sequence[_Row], phrases: Sequence[Phrase]
-) -> dict[int, str]:
-    """What to show of each message: its body around the first word found, else its beginning."""
-    at = {row.id: first_match(row.beginning, phrases) for row in rows}
-    cut = {row.id for row in rows if row.body_bytes > RANKED_CHARACTERS}
-    snippets = {row.id: excerpt(row.beginning, at[row.id], is_end=row.id not in cut) for row in rows}
-    deeper = [
-        row.id for row in rows if row.id in cut and at[row.id] is None and first_match(row.subject, phrases) is None
-    ]
-    words = [word for phrase in phrases for word in words_of(phrase)]
-    if deeper and words:
-        parameters = {"ids": json.dumps(deeper), "word": words[0], "before": _DEEP_BEFORE, "length": _DEEP_LENGTH}
-        for message_id, part in await connection.execute_fetchall(_DEEP, parameters):
-            snippets[message_id] = excerpt(part, None, is_beginning=False, is_end=False)
-    return snippets
-
-
-def _hit(row: _Row, snippet: str) -> Hit:
+def _hit(row: FoundRow, snippet: str) -> Hit:
     return Hit(
         id=MessageId(row.id),
         subject=row.subject,
-        importance=Importance(row.importance),
+        importance=_IMPORTANCE[row.importance],
         ack_required=bool(row.ack_required),
         created_ts=Micros(row.created_ts),
         thread_id=row.thread_id,

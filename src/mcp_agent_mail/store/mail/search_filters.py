@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Sequence
-
-import aiosqlite
 
 from mcp_agent_mail.core.params import MAX_ID
 from mcp_agent_mail.domain.search.query import Filters, SearchScope
@@ -57,12 +56,12 @@ def search_parameters(reader: SearchScope, filters: Filters) -> dict[str, object
     }
 
 
-async def find_few(connection: aiosqlite.Connection, filters: Filters, parameters: dict[str, object]) -> str | None:
+def find_few(connection: sqlite3.Connection, filters: Filters, parameters: dict[str, object]) -> str | None:
     """The ids (JSON) that one of the filters leaves, if they are few; None when no filter is so narrow."""
     if filters.among is not None:
         return json.dumps(sorted(filters.among[:FEW]))
     if filters.senders is not None:
-        return await _few_of(connection, filters.senders)
+        return _few_of(connection, filters.senders)
     asked = (
         (filters.thread_id, _OF_THREAD),
         (filters.sender_id, _OF_SENDER),
@@ -70,17 +69,17 @@ async def find_few(connection: aiosqlite.Connection, filters: Filters, parameter
     )
     for wanted, sql in asked:
         if wanted is not None:
-            found = await connection.execute_fetchall(sql, parameters | {"limit": FEW + 1})
-            if len(list(found)) <= FEW:
+            found = connection.execute(sql, parameters | {"limit": FEW + 1}).fetchall()
+            if len(found) <= FEW:
                 return json.dumps(sorted({message_id for (message_id,) in found}))
     return None
 
 
-async def _few_of(connection: aiosqlite.Connection, senders: Sequence[int]) -> str | None:
+def _few_of(connection: sqlite3.Connection, senders: Sequence[int]) -> str | None:
     ids: set[int] = set()
     for sender in senders:
         asked = {"sender": sender, "limit": FEW + 1 - len(ids)}
-        ids.update(message_id for (message_id,) in await connection.execute_fetchall(_OF_SENDER, asked))
+        ids.update(message_id for (message_id,) in connection.execute(_OF_SENDER, asked))
         if len(ids) > FEW:
             return None
     return json.dumps(sorted(ids))

@@ -1,0 +1,97 @@
+"""The SQL of a search's rows, put together of what the search asks for: a filter that is not asked for costs nothing.
+
+Who may see a message is decided here a second time, by the tables.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import orjson
+
+from mcp_agent_mail.domain.search.query import Filters, SearchScope
+
+RANKED_CHARACTERS = 4_096
+"""So much of a body is ranked and searched for a snippet."""
+
+# One row with all of them: each row that a statement gives by itself is a turn of the interpreter's lock.
+_AS_ONE = "SELECT json_group_array(json_array({names})) FROM ({rows}) AS rows"
+_TAKES_PART = """(m.sender_id = :agent OR EXISTS (
+    SELECT 1 FROM recipients r WHERE r.message_id = m.id AND r.agent_id = :agent AND r.delivery_seq IS NOT NULL))"""
+_WHOLE_PROJECT = f"(mp.message_id IS NOT NULL OR {_TAKES_PART})"
+_OWN_ALONE = f"(mp.message_id IS NOT NULL AND {_TAKES_PART})"
+_COLUMNS = f"""SELECT m.id AS id, m.subject AS subject, m.importance AS importance, m.ack_required AS ack_required,
+    m.created_ts AS created_ts, m.thread_id AS thread_id, a.name AS sender_name,
+    m.project_id AS sender_project_id, p.slug AS sender_project_slug, m.body_bytes AS body_bytes,
+    mp.project_id AS project_id,
+    CASE WHEN m.body_bytes > {RANKED_CHARACTERS} THEN substr(m.body_md, 1, {RANKED_CHARACTERS}) ELSE m.body_md END
+        AS beginning"""
+_JOINS = """CROSS JOIN messages m ON m.id = messages_fts.rowid
+JOIN agents a ON a.id = m.sender_id JOIN projects p ON p.id = m.project_id"""
+_OF_ONE = "LEFT JOIN message_projects mp ON mp.project_id = :project AND mp.message_id = m.id"
+# Mail of several of the projects is shown as its sender's, else as the oldest project's.
+_OF_MANY = """LEFT JOIN message_projects mp ON mp.message_id = m.id AND mp.project_id = (
+    SELECT coalesce(max(CASE WHEN x.project_id = m.project_id THEN x.project_id END), min(x.project_id))
+    FROM json_each(:projects) one CROSS JOIN message_projects x ON x.project_id = one.value AND x.message_id = m.id)"""
+_FEW = "json_each(:ids) few CROSS JOIN messages_fts ON messages_fts.rowid = few.value"
+_FILTERS = {
+    "since_ts": "coalesce(mp.delivered_ts, m.created_ts) > :since",
+    "importance": "m.importance = :importance",
+    "is_system": "m.is_system = :is_system",
+    "thread_id": "(m.thread_id = :thread OR m.id = :root)",
+    "sender_id": "m.sender_id = :sender",
+    "senders": "instr(:senders, ',' || m.sender_id || ',') > 0",
+    "topic": "mp.topic_key = :topic",
+    "begin_ts": "m.created_ts >= :begin",
+    "end_ts": "m.created_ts < :end",
+    "recipients": """EXISTS (
+        SELECT 1 FROM recipients r WHERE r.message_id = m.id AND r.delivery_seq IS NOT NULL
+          AND (r.kind <> 'bcc' OR :with_blind) AND instr(:recipients, ',' || r.agent_id || ',') > 0)""",
+    "participant_id": """(m.sender_id = :participant OR EXISTS (
+        SELECT 1 FROM recipients r
+        WHERE r.message_id = m.id AND r.agent_id = :participant AND r.delivery_seq IS NOT NULL
+          AND (r.kind <> 'bcc' OR :with_blind OR m.sender_id = :agent)))""",
+}
+
+
+class FoundRow(NamedTuple):
+    """A message that the index and the tables both show."""
+
+    id: int
+    subject: str
+    importance: str
+    ack_required: int
+    created_ts: int
+    thread_id: str | None
+    sender_name: str
+    sender_project_id: int
+    sender_project_slug: str
+    body_bytes: int
+    project_id: int | None
+    beginning: str
+
+
+_NAMES = ", ".join(FoundRow._fields)
+
+
+def rows_sql(reader: SearchScope, filters: Filters, *, among: bool = False, oldest_first: bool = False) -> str:
+    """Gives at most `:limit` messages that `:match` finds, of ids from `:low` to `:high`, as columns of FoundRow; with
+    `among` of those in `:ids` alone, each of which is looked at by itself.
+    """
+    conditions = ["messages_fts MATCH :match", "messages_fts.rowid BETWEEN :low AND :high"]
+    conditions.append(_WHOLE_PROJECT if reader.whole_project else _OWN_ALONE)
+    conditions += [condition for name, condition in _FILTERS.items() if getattr(filters, name) is not None]
+    return f"""{_COLUMNS} FROM {_FEW if among else "messages_fts"} {_JOINS}
+{_OF_MANY if reader.more_projects else _OF_ONE}
+WHERE {" AND ".join(conditions)}
+ORDER BY messages_fts.rowid {"ASC" if oldest_first else "DESC"} LIMIT :limit"""
+
+
+def as_one(rows: str) -> str:
+    """The statement that gives all that `rows` gives in one row, which `read_rows` reads."""
+    return _AS_ONE.format(names=_NAMES, rows=rows)
+
+
+def read_rows(found: Any) -> list[FoundRow]:  # noqa: ANN401  # SQLite's rows are untyped
+    """From the one row of such a statement."""
+    return [FoundRow._make(row) for row in orjson.loads(found[0])]

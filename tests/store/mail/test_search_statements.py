@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.domain.messages import Importance
+from mcp_agent_mail.domain.search.query import Hit, Order
+from mcp_agent_mail.store.engine.connection import open_writing
+from tests.seeded_store import open_seeded_store
+from tests.store.mail.search_room import Room
+
+
+@pytest.fixture
+async def room(tmp_path: Path) -> AsyncIterator[Room]:
+    async with open_seeded_store(tmp_path) as seeded:
+        yield Room(seeded)
+
+
+async def test_a_body_comes_out_of_the_index_as_it_was_written(room: Room) -> None:
+    body = 'plan \x00 \x01 "quoted" \\ \u2028 \U0001f600 \u00e9\ttab'
+    await room.post('A "plan"', body)
+
+    (hit,) = await room.search("plan")
+
+    assert hit.subject == 'A "plan"'
+    assert hit.snippet == 'plan \x00 \x01 "quoted" \\ \U0001f600 \u00e9 tab'
+
+
+@pytest.mark.parametrize(
+    "tampering",
+    [
+        "INSERT INTO messages_fts (rowid, subject, body_md, scope) VALUES (:private, 'plan', '', 'p1')",
+        "INSERT INTO message_projects (project_id, message_id, delivered_ts) VALUES (1, :private, 0)",
+    ],
+)
+async def test_neither_the_index_nor_the_tables_alone_show_a_message(room: Room, tampering: str) -> None:
+    private = await room.post("plan", sender=room.seeded.fox, to=[room.seeded.lib_blue])
+    assert room.seeded.app.id == 1
+    writing = open_writing(room.seeded.store.path)
+    writing.execute(tampering, {"private": private})
+    writing.commit()
+    writing.close()
+
+    assert await room.ids("plan") == []
+    assert await room.ids("plan", order=Order.NEWEST) == []
+
+
+async def test_a_hit_says_whose_mail_it_is_and_from_where(room: Room) -> None:
+    seeded = room.seeded
+    message_id = await room.post("The plan", "first", sender=seeded.fox, to=[seeded.blue], importance=Importance.HIGH)
+
+    (hit,) = await room.search("plan")
+
+    assert hit == Hit(
+        id=hit.id,
+        subject="The plan",
+        importance=Importance.HIGH,
+        ack_required=False,
+        created_ts=seeded.clock.now,
+        thread_id=None,
+        sender_name="QuietFox",
+        sender_project_id=seeded.lib.id,
+        sender_project_slug="code-lib",
+        snippet="first",
+        project_id=seeded.app.id,
+    )
+    assert hit.id == message_id
+
+
+async def test_mail_of_another_project_that_the_reader_got_is_no_mail_of_this_one(room: Room) -> None:
+    seeded = room.seeded
+    blind = await room.post("plan", sender=seeded.fox, to=[seeded.lib_blue], bcc=[seeded.red])
+
+    (hit,) = await room.search("plan", reader=seeded.red)
+
+    assert (hit.id, hit.project_id) == (blind, None)
+    assert await room.ids("plan", reader=seeded.green) == []
+
+
+async def test_several_projects_are_searched_as_one_and_each_message_is_found_once(room: Room) -> None:
+    seeded = room.seeded
+    of_app = await room.post("plan")
+    of_lib = await room.post("planned", sender=seeded.fox, to=[seeded.lib_blue])
+    of_both = await room.post("plan", sender=seeded.fox, to=[seeded.blue])
+
+    found = await room.search("plan", beside=seeded.lib)
+
+    assert {hit.id: hit.project_id for hit in found} == {
+        of_app: seeded.app.id,
+        of_lib: seeded.lib.id,
+        of_both: seeded.lib.id,
+    }
+    assert len(found) == 3
+    assert sorted(await room.ids("plan")) == [of_app, of_both]
