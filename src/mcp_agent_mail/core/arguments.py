@@ -140,6 +140,9 @@ def bind(
     missing, wrong, bound = [], [], {}
     for name, param in params.items():
         value = given.get(name)
+        if value is None and not param.required:
+            bound[name] = param.default
+            continue
         if param.required and param.is_left_out(value):
             bound[name] = param.default
             if given.get(param.unless or "") is None:

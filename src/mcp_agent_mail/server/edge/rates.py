@@ -11,6 +11,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
 from time import monotonic
 
@@ -24,6 +25,8 @@ MAX_BUCKETS = 10_000
 REFUSED_A_MINUTE = 30
 """So many wrong credentials of one address are answered; a right one still passes."""
 _MINUTE_S = 60.0
+_MAX_ADDRESS = 100
+"""No address is longer, with its zone."""
 _PREFIX = 64
 """Of IPv6: who has one address there has all of the network's."""
 
@@ -80,10 +83,15 @@ def address_payer(address: str | None) -> str:
     """Whose rate a request without a token counts against: its address, of IPv6 the network."""
     if address is None:
         return "address -"
+    return _payer_of(address) if len(address) <= _MAX_ADDRESS else f"address {address:.100}"
+
+
+@lru_cache(maxsize=1_024)
+def _payer_of(address: str) -> str:
     try:
         parsed = ip_address(address)
     except ValueError:
-        return f"address {address:.100}"
+        return f"address {address}"
     if isinstance(parsed, IPv6Address):
         if (mapped := parsed.ipv4_mapped) is not None:
             return f"address {mapped}"

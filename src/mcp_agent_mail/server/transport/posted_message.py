@@ -4,7 +4,6 @@ judged of what its tools will get.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from mcp_types import INVALID_REQUEST, PARSE_ERROR
@@ -81,7 +80,7 @@ def _wrong_envelope(message: JsonObject) -> str | None:
     if not isinstance(method, str):
         is_answer = "result" in message or "error" in message
         return None if is_answer else _WRONG_METHOD if "method" in message else _NO_METHOD
-    if not isinstance(message.get("params"), Mapping | None):
+    if not isinstance(message.get("params"), dict | None):
         return _WRONG_PARAMS
     return None if method.startswith(_NOTIFICATIONS) else _wrong_id(method, message)
 
@@ -109,6 +108,6 @@ def is_one_object(body: bytes) -> bool:
 def _size_beside(message: JsonObject) -> int:
     """In bytes, of all but the arguments."""
     params: Any = message.get("params")
-    if isinstance(params, Mapping):
+    if isinstance(params, dict):
         params = {key: value for key, value in params.items() if key != "arguments"}
     return len(to_json({**message, "params": params}))
