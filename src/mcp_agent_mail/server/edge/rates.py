@@ -26,7 +26,7 @@ REFUSED_A_MINUTE = 30
 """So many wrong credentials of one address are answered; a right one still passes."""
 _MINUTE_S = 60.0
 _MAX_ADDRESS = 100
-"""No address is longer, with its zone."""
+"""Longer ones, which a proxy may say, are not kept."""
 _PREFIX = 64
 """Of IPv6: who has one address there has all of the network's."""
 
@@ -83,7 +83,8 @@ def address_payer(address: str | None) -> str:
     """Whose rate a request without a token counts against: its address, of IPv6 the network."""
     if address is None:
         return "address -"
-    return _payer_of(address) if len(address) <= _MAX_ADDRESS else f"address {address:.100}"
+    find = _payer_of if len(address) <= _MAX_ADDRESS else _payer_of.__wrapped__
+    return find(address)
 
 
 @lru_cache(maxsize=1_024)
@@ -91,7 +92,7 @@ def _payer_of(address: str) -> str:
     try:
         parsed = ip_address(address)
     except ValueError:
-        return f"address {address}"
+        return f"address {address:.100}"
     if isinstance(parsed, IPv6Address):
         if (mapped := parsed.ipv4_mapped) is not None:
             return f"address {mapped}"
