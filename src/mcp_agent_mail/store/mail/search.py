@@ -14,14 +14,12 @@ import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import field
 from typing import Protocol, TypeVar
 
 import aiosqlite
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
-from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.search.expansion import (
     ENOUGH,
@@ -114,34 +112,36 @@ async def search(
     assert not reader.more_projects or (is_for_several(filters) and order is Order.RELEVANCE)
 
     def find(connection: sqlite3.Connection) -> list[Hit]:
-        return _Search(
-            connection=connection, query=query, reader=reader, filters=filters, order=order, limit=limit
-        ).hits()
+        return _Search(connection, query, reader, filters, order=order, limit=limit).hits()
 
     return await store.long_query(find)
 
 
-@dataclass(slots=True, kw_only=True)
 class _Search:
-    """One search, on the thread of the connection. `few` are the ids (JSON) that a narrow filter leaves."""
+    """One search, on the thread of its connection, which it asks at once where the bounds of its filters lie."""
 
-    connection: sqlite3.Connection
-    query: SearchQuery
-    reader: SearchScope
-    filters: Filters
-    order: Order
-    limit: int
-    parameters: dict[str, object] = field(init=False)
-    few: str | None = field(init=False)
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        query: SearchQuery,
+        reader: SearchScope,
+        filters: Filters,
+        *,
+        order: Order,
+        limit: int,
+    ) -> None:
+        self._connection, self._query, self._reader, self._filters = connection, query, reader, filters
+        self._order, self._limit = order, limit
+        self._parameters = search_parameters(reader, filters)
+        if filters.since_ts is not None:
+            ((last_too_old,),) = connection.execute(_LAST_TOO_OLD, self._parameters)
+            self._parameters["low"] = last_too_old + 1
+        self._few = find_few(connection, filters, self._parameters)
 
     def hits(self) -> list[Hit]:
-        query, reader, order = self.query, self.reader, self.order
-        self.parameters = search_parameters(reader, self.filters)
-        if self.filters.since_ts is not None:
-            ((last_too_old,),) = self.connection.execute(_LAST_TOO_OLD, self.parameters)
-            self.parameters["low"] = last_too_old + 1
-        self.few = find_few(self.connection, self.filters, self.parameters)
-        rows = self._candidates() if order is Order.RELEVANCE and self.few is None else self._exact(query.expression)
+        query, order = self._query, self._order
+        is_of_many = order is Order.RELEVANCE and self._few is None
+        rows = self._candidates() if is_of_many else self._exact(query.expression)
         terms, others = [Term(phrase) for phrase in query.phrases], list[FoundRow]()
         names = {} if rows else self._names(parts_of_names(query))
         if order is Order.RELEVANCE and query.bare_words and len(rows) < ENOUGH:
@@ -150,34 +150,34 @@ class _Search:
         elif names:
             terms = terms_of(query, names)
             rows = self._exact(every_term(terms), at_least=FEW)
-        rows = _in_order(rows, others, terms, order)[: self.limit]
+        rows = _in_order(rows, others, terms, order)[: self._limit]
         snippets = self._snippets(rows, shown_phrases(terms)[:MAX_SHOWN])
         return [_hit(row, snippets[row.id]) for row in rows]
 
     def _rows(self, expression: str, *, limit: int, oldest_first: bool = False, **parameters: object) -> list[FoundRow]:
         """Of these few alone where a filter leaves few, else of all."""
-        sql = rows_sql(self.reader, self.filters, among=self.few is not None, oldest_first=oldest_first)
-        asked = {"match": _within(self.reader, expression), "limit": limit, "ids": self.few, **parameters}
-        return read_rows(self.connection.execute(as_one(sql), self.parameters | asked).fetchone())
+        sql = rows_sql(self._reader, self._filters, among=self._few is not None, oldest_first=oldest_first)
+        asked = {"match": _within(self._reader, expression), "limit": limit, "ids": self._few, **parameters}
+        return read_rows(self._connection.execute(as_one(sql), self._parameters | asked).fetchone())
 
     def _exact(self, expression: str, *, at_least: int = 0) -> list[FoundRow]:
         """As many as are asked for, from the end that is asked for; of few all, newest first."""
-        if self.few is not None:
+        if self._few is not None:
             return self._rows(expression, limit=FEW)
-        limit = max(self.limit, at_least)
-        return self._rows(expression, limit=limit, oldest_first=self.order is not Order.NEWEST)
+        limit = max(self._limit, at_least)
+        return self._rows(expression, limit=limit, oldest_first=self._order is not Order.NEWEST)
 
     def _candidates(self) -> list[FoundRow]:
         """The newest hits, and of the older ones those with a word in the subject."""
-        bound = max(self.limit, CANDIDATES)
-        newest = self._rows(self.query.expression, limit=bound)
+        bound = max(self._limit, CANDIDATES)
+        newest = self._rows(self._query.expression, limit=bound)
         if len(newest) < bound:
             return newest
         first, last = newest[0].id, newest[-1].id
         reach = min(SUBJECT_REACH, (first - last + 1) * SUBJECT_WALK // bound)
-        low = self.parameters["low"]
+        low = self._parameters["low"]
         assert isinstance(low, int)
-        older = self._rows(self.query.in_subject, limit=SUBJECT_CANDIDATES, high=last - 1, low=max(low, first - reach))
+        older = self._rows(self._query.in_subject, limit=SUBJECT_CANDIDATES, high=last - 1, low=max(low, first - reach))
         return newest + older
 
     def _names(self, parts: dict[str, str]) -> dict[str, list[str]]:
@@ -186,19 +186,19 @@ class _Search:
         Of mail that the reader may read, and no other: which names are tried shows in what is found. Who may not read
         the project's mail finds its own by whole words.
         """
-        reader = self.reader
+        reader = self._reader
         if not parts or not reader.whole_project:
             return {}
         scopes = " OR ".join(f'"p{project_id:d}."' for project_id in (reader.project_id, *reader.more_projects))
         asked = {text: f'(name : "{part}") AND (scope : ({scopes}))' for text, part in parts.items()}
         found: dict[str, dict[str, None]] = {}
-        for text, name in self.connection.execute(_NAMES, {"parts": json.dumps(asked), "limit": MAX_NAMES}):
+        for text, name in self._connection.execute(_NAMES, {"parts": json.dumps(asked), "limit": MAX_NAMES}):
             found.setdefault(text, {})[name] = None
         return {text: list(names) for text, names in found.items()}
 
     def _known_forms(self, terms: Sequence[Term]) -> set[str]:
         forms = {form: written_phrase(Phrase(form)) for term in terms for form in term.forms}
-        known = self.connection.execute(_KNOWN, {"forms": json.dumps(forms)})
+        known = self._connection.execute(_KNOWN, {"forms": json.dumps(forms)})
         return {form for (form,) in known}
 
     def _others(self, terms: Sequence[Term]) -> list[FoundRow]:
@@ -206,16 +206,16 @@ class _Search:
         all, of common ones some.
         """
         asked = expressions(terms, self._known_forms(terms))
-        if self.few is not None:  # All of these few, whichever term they hold: each is looked at once.
+        if self._few is not None:  # All of these few, whichever term they hold: each is looked at once.
             return self._rows(" OR ".join(asked[-len(terms) :]), limit=FEW)
-        one = rows_sql(self.reader, self.filters)
+        one = rows_sql(self._reader, self._filters)
         parts = [one.replace(":match", f":match{at}").replace(":limit", f":limit{at}") for at in range(len(asked))]
         if len(asked) > 1:
             parts[0] = parts[0].replace("BETWEEN :low", _BETWEEN_LATE)
-        matches = {f"match{at}": _within(self.reader, expression) for at, expression in enumerate(asked)}
+        matches = {f"match{at}": _within(self._reader, expression) for at, expression in enumerate(asked)}
         limits = {f"limit{at}": OTHER_CANDIDATES if at else PAIR_CANDIDATES for at in range(len(asked))}
         sql = " UNION ALL ".join(f"SELECT * FROM ({part}) AS part" for part in parts)
-        found = read_rows(self.connection.execute(as_one(sql), self.parameters | matches | limits).fetchone())
+        found = read_rows(self._connection.execute(as_one(sql), self._parameters | matches | limits).fetchone())
         return sorted({row.id: row for row in found}.values(), key=lambda row: row.id, reverse=True)
 
     def _snippets(self, rows: Sequence[FoundRow], phrases: Sequence[Phrase]) -> dict[int, str]:
@@ -229,7 +229,7 @@ class _Search:
         words = [word for phrase in phrases for word in words_of(phrase)]
         if deeper and words:
             parameters = {"ids": json.dumps(deeper), "word": words[0], "before": _DEEP_BEFORE, "length": _DEEP_LENGTH}
-            for message_id, part in self.connection.execute(_DEEP, parameters):
+            for message_id, part in self._connection.execute(_DEEP, parameters):
                 snippets[message_id] = excerpt(part, None, is_beginning=False, is_end=False)
         return snippets
 
