@@ -12,7 +12,7 @@ from mcp_agent_mail.features.messaging.read import InboxListing, MailListing, Ou
 from mcp_agent_mail.features.messaging.read_mail import ThreadListing
 from mcp_agent_mail.features.messaging.receipts import MarkedReceipt, MarkedReceipts, ReceiptRefusal
 from mcp_agent_mail.features.messaging.send import Sent
-from mcp_agent_mail.store.mail.inboxes import ReadingState
+from mcp_agent_mail.store.mail.copy_steps import ReadingState
 from mcp_agent_mail.store.mail.messages import MailCommit
 from mcp_agent_mail.store.mail.threads import ListedThread, ThreadParty
 from tests.features.samples import (

@@ -165,7 +165,7 @@ def close_request(tx: Tx, source: Actor, target: Actor, *, by_operator: bool = F
     states = tx.inboxes.acknowledge_all(target.agent.id, asked, tx.now)
     for message_id, state in states.items():
         if state.changed:
-            record_receipt(tx, target.agent, message_id, ReceiptStep.ACKNOWLEDGED, is_blind=False)
+            record_receipt(tx, target.agent, message_id, ReceiptStep.ACKNOWLEDGED, state)
 
 
 def lift_denials(tx: Tx, writer: Actor, others: Collection[AgentId]) -> None:

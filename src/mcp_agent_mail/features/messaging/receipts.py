@@ -10,13 +10,13 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.messages import ReceiptStep, RecipientKind
+from mcp_agent_mail.domain.messages import ReceiptStep
 from mcp_agent_mail.features.identity.actor import Actor, require_actor
 from mcp_agent_mail.features.messaging.read import InboxListing, read_inbox
 from mcp_agent_mail.features.messaging.requests import InboxRequest, ReceiptRequest
 from mcp_agent_mail.features.messaging.visibility import is_visible_to
 from mcp_agent_mail.features.projects.lookup import require_writable
-from mcp_agent_mail.store.mail.inboxes import ReadingState
+from mcp_agent_mail.store.mail.copy_steps import ReadingState
 from mcp_agent_mail.store.mail.message_events import end_expired_of, record_receipt
 from mcp_agent_mail.store.transaction import Tx
 
@@ -98,7 +98,7 @@ def _tell_if_changed(
     tx: Tx, actor: Actor, message_id: MessageId, step: ReceiptStep, state: ReadingState | None
 ) -> None:
     if state is not None and state.changed:
-        record_receipt(tx, actor.agent, message_id, step, is_blind=state.kind is RecipientKind.BCC)
+        record_receipt(tx, actor.agent, message_id, step, state)
 
 
 def _why_not(tx: Tx, agent: Agent, message_id: MessageId, state: ReadingState | None) -> ReceiptRefusal | None:

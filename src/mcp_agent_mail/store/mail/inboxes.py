@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -19,9 +18,11 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, MessageId, ProjectId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.messages import MOST_NEWER, InboxEntry, RecipientKind
+from mcp_agent_mail.domain.ladder import LadderStep
+from mcp_agent_mail.domain.messages import MOST_NEWER, InboxEntry
 from mcp_agent_mail.domain.signals import NewestUnread, UnreadInbox
 from mcp_agent_mail.domain.threads import topic_key
+from mcp_agent_mail.store.mail.copy_steps import ReadingState, find_state, take_steps
 from mcp_agent_mail.store.mail.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
 from mcp_agent_mail.store.mail.passed_ends import ANY_ENDS_LEFT, EndCounts, passed_copies, still_valid, true_end
 from mcp_agent_mail.store.mail.successors import standing_successor
@@ -47,37 +48,6 @@ SELECT delivery_seq, delivered_ts FROM recipients WHERE agent_id = ? AND deliver
 ORDER BY delivery_seq LIMIT 1
 """
 _CURSOR = "SELECT coalesce(delivery_seq, withdrawn_seq) FROM recipients WHERE message_id = ? AND agent_id = ?"
-_STATE = f"""
-SELECT read_ts, ack_ts, kind, {true_end("recipients")} FROM recipients
-WHERE message_id = ? AND agent_id = ? AND delivery_seq IS NOT NULL
-"""
-# What has expired is counted no more, and becomes read by its answer alone. RETURNING does not ask for it by IS NULL,
-# which is false there for NULL itself in SQLite 3.40.
-_IS_COUNTED = "coalesce(expired_ts, 0) = 0"
-_READ = f"""
-UPDATE recipients SET read_ts = :now
-WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND read_ts IS NULL
-  AND (:is_answer OR (expired_ts IS NULL AND {still_valid()}))
-RETURNING {_IS_COUNTED}, {_IS_COUNTED} AND urgent, {_IS_COUNTED} AND kind <> 'bcc' AND EXISTS (
-    SELECT 1 FROM agents a JOIN message_projects mp ON mp.project_id = a.project_id
-    WHERE a.id = recipients.agent_id AND mp.message_id = recipients.message_id)
-"""
-_ACKNOWLEDGE = f"""
-UPDATE recipients SET ack_ts = :now
-WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND ack_ts IS NULL
-  AND (read_ts IS NOT NULL OR (expired_ts IS NULL AND {still_valid()}))
-RETURNING ack_required AND {_IS_COUNTED}
-"""
-_ANSWER = """
-UPDATE recipients SET answered_ts = :now
-WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND answered_ts IS NULL
-"""
-_COUNT_READ = """
-UPDATE agents SET unread_count = unread_count - ?, urgent_unread_count = urgent_unread_count - ?,
-    open_unread_count = open_unread_count - ?
-WHERE id = ?
-"""
-_COUNT_ACKNOWLEDGED = "UPDATE agents SET ack_pending_count = ack_pending_count - ? WHERE id = ?"
 _COUNTS = f"""
 SELECT inbox_count, unread_count, ack_pending_count, urgent_unread_count, {ANY_ENDS_LEFT} FROM agents WHERE id = ?
 """
@@ -126,19 +96,6 @@ class InboxPage:
         return self.keep is MailFilter.ANY and not is_narrowed and not is_bounded
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadingState:
-    """What a recipient did with a message. `changed`: this call made it true. `expired_ts`: unread by then, it can
-    only be answered.
-    """
-
-    read_ts: Micros | None
-    ack_ts: Micros | None
-    changed: bool
-    kind: RecipientKind
-    expired_ts: Micros | None = None
-
-
 class InboxCounts(NamedTuple):
     """What an inbox holds, whatever its size: all that was delivered, and of that the unread, what waits for an
     acknowledgement, and the unread of high or urgent importance.
@@ -180,8 +137,7 @@ class Inboxes:
 
     def state(self, agent_id: AgentId, message_id: MessageId) -> ReadingState | None:
         """What the agent did with the message; None for an agent that is no recipient."""
-        row = self._connection.execute(_STATE, (message_id, agent_id)).fetchone()
-        return None if row is None else _state(row)
+        return find_state(self._connection, agent_id, message_id)
 
     def counts(self, agent_id: AgentId) -> InboxCounts:
         """Kept with the agent, not counted: as cheap for a million messages as for one, but while there are ends to be
@@ -211,8 +167,7 @@ class Inboxes:
         self, agent_id: AgentId, message_ids: Iterable[MessageId], now: Micros
     ) -> dict[MessageId, ReadingState]:
         """`mark_read` for each; those that the agent is no recipient of are absent."""
-        ids = list(message_ids)
-        return self._states(agent_id, ids, changed=self._read(agent_id, ids, now))
+        return take_steps(self._connection, agent_id, message_ids, now, (LadderStep.READ,))
 
     def acknowledge(self, agent_id: AgentId, message_id: MessageId, now: Micros) -> ReadingState | None:
         """Implies read. The first times stand for good; None for an agent that is no recipient."""
@@ -222,9 +177,7 @@ class Inboxes:
         self, agent_id: AgentId, message_ids: Iterable[MessageId], now: Micros
     ) -> dict[MessageId, ReadingState]:
         """`acknowledge` for each; those that the agent is no recipient of are absent."""
-        ids = list(message_ids)
-        self._read(agent_id, ids, now)
-        return self._states(agent_id, ids, changed=self._acknowledge(agent_id, ids, now))
+        return take_steps(self._connection, agent_id, message_ids, now, (LadderStep.READ, LadderStep.ACKNOWLEDGED))
 
     def answer(
         self, agent_id: AgentId, message_id: MessageId, now: Micros, *, acknowledges: bool
@@ -233,52 +186,9 @@ class Inboxes:
         hears of a lower one after a higher one; the first times stand. `changed` is of the acknowledgement where it
         acknowledges, else of the reading. None, and nothing changes, for an agent that is no recipient.
         """
-        changed = self._read(agent_id, [message_id], now, is_answer=True)
-        if acknowledges:
-            changed = self._acknowledge(agent_id, [message_id], now)
-        self._connection.execute(_ANSWER, {"message": message_id, "agent": agent_id, "now": now})
-        return self._states(agent_id, [message_id], changed=changed).get(message_id)
-
-    def _read(
-        self, agent_id: AgentId, message_ids: Iterable[MessageId], now: Micros, *, is_answer: bool = False
-    ) -> Collection[MessageId]:
-        """Those that were not read; the agent's counts, which others wait for, change once for all of them."""
-        changed = self._each(_READ, agent_id, message_ids, now, is_answer=is_answer)
-        if changed:
-            unread, urgent, is_open = map(sum, zip(*changed.values(), strict=True))
-            self._connection.execute(_COUNT_READ, (unread, urgent, is_open, agent_id))
-        return changed
-
-    def _acknowledge(self, agent_id: AgentId, message_ids: Iterable[MessageId], now: Micros) -> Collection[MessageId]:
-        changed = self._each(_ACKNOWLEDGE, agent_id, message_ids, now)
-        if asked := sum(was_pending for (was_pending,) in changed.values()):
-            self._connection.execute(_COUNT_ACKNOWLEDGED, (asked, agent_id))
-        return changed
-
-    def _each(
-        self, sql: str, agent_id: AgentId, message_ids: Iterable[MessageId], now: Micros, *, is_answer: bool = False
-    ) -> dict[MessageId, tuple[int, ...]]:
-        """What the statement returns for each message that it changes."""
-        found = {}
-        for message_id in message_ids:
-            key = {"message": message_id, "agent": agent_id, "now": now, "is_answer": is_answer}
-            for row in self._connection.execute(sql, key).fetchall():
-                found[message_id] = row
-        return found
-
-    def _states(
-        self, agent_id: AgentId, message_ids: Iterable[MessageId], *, changed: Collection[MessageId]
-    ) -> dict[MessageId, ReadingState]:
-        states = ((message_id, self.state(agent_id, message_id)) for message_id in message_ids)
-        return {
-            message_id: replace(state, changed=message_id in changed)
-            for message_id, state in states
-            if state is not None
-        }
-
-
-def _state(row: Sequence[Any]) -> ReadingState:  # Any: SQLite's rows are untyped
-    return ReadingState(read_ts=row[0], ack_ts=row[1], changed=False, kind=RecipientKind(row[2]), expired_ts=row[3])
+        acknowledged = (LadderStep.ACKNOWLEDGED,) if acknowledges else ()
+        steps = (LadderStep.READ, *acknowledged, LadderStep.ANSWERED)
+        return take_steps(self._connection, agent_id, [message_id], now, steps).get(message_id)
 
 
 def _page_query(agent_id: AgentId, page: InboxPage) -> tuple[str, list[object]]:

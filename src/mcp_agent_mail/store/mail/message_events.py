@@ -21,6 +21,7 @@ from mcp_agent_mail.domain.messages import (
     Recipient,
     RecipientKind,
 )
+from mcp_agent_mail.store.mail.copy_steps import ReadingState
 from mcp_agent_mail.store.mail.delivery import PastMail
 from mcp_agent_mail.store.transaction import Tx
 
@@ -86,17 +87,18 @@ def _tell_past_step(tx: Tx, recipient: Recipient, step: ReceiptStep, at: Micros)
     tx.outbox.add(event, tx.now)
 
 
-def record_receipt(tx: Tx, agent: Agent, message_id: MessageId, step: ReceiptStep, *, is_blind: bool) -> None:
-    """The agent has read or acknowledged the message now: its project's archive is told."""
-    message = tx.messages.find(message_id)
+def record_receipt(tx: Tx, agent: Agent, message_id: MessageId, step: ReceiptStep, state: ReadingState) -> None:
+    """The agent has read or acknowledged the message now, by which its copy is in this state: its project's archive is
+    told.
+    """
     receipt = Receipt(
         message_id=message_id,
         agent_id=agent.id,
         agent=agent.name,
         step=step,
         at=tx.now,
-        is_blind=is_blind,
-        is_private=message is not None and message.is_private,
+        is_blind=state.kind is RecipientKind.BCC,
+        is_private=state.is_private,
     )
     event = NewEvent(
         project_id=agent.project_id,
