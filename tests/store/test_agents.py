@@ -45,6 +45,21 @@ async def test_a_name_is_found_in_any_case_and_shown_as_registered(tmp_path: Pat
     assert found.name == "BlueLake"
 
 
+async def test_a_project_and_an_agent_of_it_are_found_in_one_statement(tmp_path: Path) -> None:
+    async with Store(tmp_path / "mail.sqlite3") as store:
+        added = await store.write(lambda tx: add_agent(tx, add_project(tx), "BlueLake"))
+        await store.write(lambda tx: add_agent(tx, add_project(tx, "/code/lib"), "RedStone"))
+        statements: list[str] = []
+        store._reading.set_trace_callback(statements.append)
+
+        found = await store.read(lambda view: view.agents.find_by_name_at("/code/app", " bLUElake\n"))
+
+        assert [sql.split()[0] for sql in statements] == ["BEGIN", "SELECT", "ROLLBACK"]
+        assert found == (await store.read(lambda view: view.projects.find(added.project_id)), added)
+        assert await store.read(lambda view: view.agents.find_by_name_at("/code/app", "RedStone")) is None
+        assert await store.read(lambda view: view.agents.find_by_name_at("/code/none", "BlueLake")) is None
+
+
 async def test_the_store_itself_refuses_a_second_agent_of_a_name(tmp_path: Path) -> None:
     async with Store(tmp_path / "mail.sqlite3") as store:
         added = await store.write(lambda tx: add_agent(tx, add_project(tx), "BlueLake"))

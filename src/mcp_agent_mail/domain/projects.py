@@ -115,7 +115,9 @@ def canonical_path(text: str) -> str:
             hint="Use a shorter path, for example through a symbolic link's target nearer to the root.",
             data={"max_length": MAX_PATH_LENGTH},
         )
-    if any(unicodedata.category(character) in _CONTROL for character in path):
+    # Most paths are plain: their characters are not asked for one by one.
+    is_plain = path.isascii() and path.isprintable()
+    if not is_plain and any(unicodedata.category(character) in _CONTROL for character in path):
         raise UnfitPath("The path holds control characters.", hint="Send the path as `pwd` prints it.")
     return "/" + posixpath.normpath(path).lstrip("/")
 

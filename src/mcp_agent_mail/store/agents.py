@@ -19,6 +19,7 @@ from mcp_agent_mail.domain.agents import (
 )
 from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.domain.identity.names import name_key
+from mcp_agent_mail.domain.projects import Project
 
 _NAMES = (
     "id",
@@ -46,6 +47,10 @@ _OF_A = ", ".join(f"a.{name}" for name in _NAMES)
 
 _BY_ID = f"SELECT {_COLUMNS} FROM agents WHERE id = ?"
 _BY_NAME = f"SELECT {_COLUMNS} FROM agents WHERE project_id = ? AND name_key = ?"
+_BY_NAME_AT = f"""
+    SELECT p.slug, p.created_ts, p.archived_ts, {_OF_A}
+    FROM projects p CROSS JOIN agents a ON a.project_id = p.id AND a.name_key = ? WHERE p.human_key = ?
+"""
 _BY_NAMES = f"""
     SELECT {_COLUMNS} FROM agents
     WHERE project_id = ? AND name_key IN (SELECT value FROM json_each(?)) ORDER BY id LIMIT ?
@@ -122,33 +127,35 @@ _RECENT_COMMITS = """
 """
 
 _Row = tuple[
-    *tuple[int, int, str, str, str, str, str, int, int, int, str, str],
-    *tuple[str, str | None, int | None, int | None, int, int, int],
+    *tuple[AgentId, ProjectId, str, str, str, str, str, Micros, Micros, Micros, str, str],
+    *tuple[str, str | None, Micros | None, Micros | None, int, int, int],
 ]
 
-
-def _at(micros: int | None) -> Micros | None:
-    return None if micros is None else Micros(micros)
+# Every call makes an agent of a row, some make thousands: a look into a dictionary is cheaper than asking the enum.
+_KINDS = {one.value: one for one in AgentKind}
+_CONTACT_POLICIES = {one.value: one for one in ContactPolicy}
+_ATTACHMENTS_POLICIES = {one.value: one for one in AttachmentsPolicy}
+_STATUSES = {one.value: one for one in AgentStatus}
 
 
 def _agent(row: _Row) -> Agent:
     return Agent(
-        id=AgentId(row[0]),
-        project_id=ProjectId(row[1]),
-        kind=AgentKind(row[2]),
+        id=row[0],
+        project_id=row[1],
+        kind=_KINDS[row[2]],
         name=row[3],
         program=row[4],
         model=row[5],
         task_description=row[6],
-        inception_ts=Micros(row[7]),
-        last_active_ts=Micros(row[8]),
-        profiled_ts=Micros(row[9]),
-        contact_policy=ContactPolicy(row[10]),
-        attachments_policy=AttachmentsPolicy(row[11]),
-        status=AgentStatus(row[12]),
+        inception_ts=row[7],
+        last_active_ts=row[8],
+        profiled_ts=row[9],
+        contact_policy=_CONTACT_POLICIES[row[10]],
+        attachments_policy=_ATTACHMENTS_POLICIES[row[11]],
+        status=_STATUSES[row[12]],
         status_note=row[13],
-        status_ts=_at(row[14]),
-        retired_ts=_at(row[15]),
+        status_ts=row[14],
+        retired_ts=row[15],
         unread_count=row[16],
         open_unread_count=row[17],
         retired_by_operator=bool(row[18]),
@@ -174,8 +181,24 @@ class Agents:
         """Of any kind, retired or not; letter case and outer blanks of `name` do not matter."""
         return self._find(_BY_NAME, project_id, name_key(name))
 
+    def find_by_name_at(self, human_key: str, name: str) -> tuple[Project, Agent] | None:
+        """As `find_by_name`, in the project of this canonical path, and with it: one statement."""
+        row = self._connection.execute(_BY_NAME_AT, (name_key(name), human_key)).fetchone()
+        if row is None:
+            return None
+        slug, created_ts, archived_ts, *of_agent = row
+        agent = _agent(tuple(of_agent))
+        project = Project(
+            id=agent.project_id, slug=slug, human_key=human_key, created_ts=created_ts, archived_ts=archived_ts
+        )
+        return project, agent
+
     def find_by_names(self, project_id: ProjectId, names: Collection[str]) -> dict[str, Agent]:
         """Those that exist of any kind, by `name_key` of the name asked for: one statement, however many names."""
+        if len(names) == 1:
+            (name,) = names
+            agent = self.find_by_name(project_id, name)
+            return {} if agent is None else {name_key(name): agent}
         keys = json.dumps([name_key(name) for name in names])
         rows = self._connection.execute(_BY_NAMES, (project_id, keys, len(names)))
         return {name_key(row[3]): _agent(row) for row in rows}

@@ -26,18 +26,12 @@ _ADD = f"""
 """
 _SET_ARCHIVED = f"UPDATE projects SET archived_ts = ? WHERE id = ? RETURNING {_COLUMNS}"
 
-_Row = tuple[int, str, str, int, int | None]
+_Row = tuple[ProjectId, str, str, Micros, Micros | None]
 
 
 def _project(row: _Row) -> Project:
     number, slug, human_key, created_ts, archived_ts = row
-    return Project(
-        id=ProjectId(number),
-        slug=slug,
-        human_key=human_key,
-        created_ts=Micros(created_ts),
-        archived_ts=None if archived_ts is None else Micros(archived_ts),
-    )
+    return Project(id=number, slug=slug, human_key=human_key, created_ts=created_ts, archived_ts=archived_ts)
 
 
 class Projects:

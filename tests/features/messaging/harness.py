@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,6 +94,22 @@ class MessagingHarness:
 
     async def inbox(self, agent: str, **arguments: Any) -> Any:
         return await self.call("fetch_inbox", agent_name=agent, **arguments)
+
+    @contextmanager
+    def written(self) -> Iterator[dict[str, str]]:
+        """The statements of units of work meanwhile, and with what word each begins: neither a trigger's nor those of
+        the full-text index.
+        """
+        statements: dict[str, str] = {}
+
+        def note(sql: str) -> None:
+            if not sql.startswith(("PRAGMA", "--")) and "_fts_" not in sql:
+                statements[sql] = sql.split(maxsplit=1)[0]
+
+        connection = self.seeded.store._writer._connection
+        connection.set_trace_callback(note)
+        yield statements
+        connection.set_trace_callback(None)
 
     def rows(self, sql: str, *values: object) -> list[Any]:
         return self.seeded.store._reading.execute(sql, values).fetchall()

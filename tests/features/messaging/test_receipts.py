@@ -62,6 +62,20 @@ async def test_acknowledging_mail_read_before_keeps_the_time_of_reading(harness:
     assert [step for _, _, step, _ in receipts(harness)] == ["read", "acknowledged"]
 
 
+@pytest.mark.parametrize("tool", ["mark_message_read", "acknowledge_message"])
+async def test_a_receipt_is_two_looks_and_three_changes_and_no_message_is_read_for_it(
+    harness: MessagingHarness, tool: str
+) -> None:
+    message_id = await harness.sent_id(ack_required=True)
+
+    with harness.written() as statements:
+        await harness.call(tool, agent_name="RedStone", message_id=message_id)
+
+    unit = ["SAVEPOINT", "SELECT", "SELECT", "UPDATE", "UPDATE", "INSERT", "RELEASE"]
+    assert list(statements.values()) == ["BEGIN", *unit, "COMMIT"]
+    assert not any("body_md" in sql for sql in statements)
+
+
 @pytest.mark.parametrize("agent", ["BlueLake", "GreenField"])
 async def test_only_a_recipient_may_and_anybody_else_changes_nothing(harness: MessagingHarness, agent: str) -> None:
     message_id = await harness.sent_id()

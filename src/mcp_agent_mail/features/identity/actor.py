@@ -9,7 +9,8 @@ from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.identity.names import UnknownAgent
-from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.projects import Project, canonical_path, is_path
+from mcp_agent_mail.features.identity.door_callers import is_mailbox
 from mcp_agent_mail.features.identity.lookup import is_left_name, name_that_leads, require_agent
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.transaction import View
@@ -33,12 +34,30 @@ class Actor:
 
 def require_actor(view: View, caller: Caller, project_key: str, agent_name: str) -> Actor:
     """The agent named, which `caller` may act as. Raises when there is none, and when the caller may not."""
-    return require_actor_in(view, caller, require_project(view, project_key), agent_name)
+    project, agent = _find_at_once(view, project_key, agent_name) or _require(view, project_key, agent_name)
+    return _acting(view, caller, project, agent, agent_name)
 
 
 def require_actor_in(view: View, caller: Caller, project: Project, agent_name: str) -> Actor:
     """As `require_actor`, in that project."""
-    agent = require_agent(view, project, agent_name)
+    return _acting(view, caller, project, require_agent(view, project, agent_name), agent_name)
+
+
+def _find_at_once(view: View, project_key: str, agent_name: str) -> tuple[Project, Agent] | None:
+    """Both in one look, as nearly every call names them: by a path that is a project's own, and a native agent's name.
+    None asks for the looks that know the other ways.
+    """
+    wanted = project_key.strip()
+    found = view.agents.find_by_name_at(canonical_path(wanted), agent_name) if is_path(wanted) else None
+    return None if found is None or is_mailbox(found[1]) else found
+
+
+def _require(view: View, project_key: str, agent_name: str) -> tuple[Project, Agent]:
+    project = require_project(view, project_key)
+    return project, require_agent(view, project, agent_name)
+
+
+def _acting(view: View, caller: Caller, project: Project, agent: Agent, agent_name: str) -> Actor:
     verified = require_to_act(caller, agent)
     if not verified:
         require_not_left(view, agent, agent_name)
