@@ -65,7 +65,7 @@ async def test_what_a_send_must_look_into_is_told_of_each_side(seeded: SeededSto
 @pytest.mark.parametrize(
     ("sql", "values", "index"),
     [
-        ("_CONCERNS", {"agent": 1}, "contacts_denied"),
+        ("CONCERNS", {"agent": 1}, "contacts_denied"),
         ("_LINKS", (1, "[2]"), "sqlite_autoindex_contacts_1"),
         ("_INBOUND", (1, 10), "contacts_target"),
         ("_OUTBOUND", (1, 10), "sqlite_autoindex_contacts_1"),

@@ -15,7 +15,7 @@ from mcp_agent_mail.domain.contacts import INTRO, Contact, LinkStatus, Party, Re
 from mcp_agent_mail.domain.identity.names import name_key
 from mcp_agent_mail.domain.threads import root_of_thread
 
-_CONCERNS = """
+CONCERNS = """
 SELECT EXISTS (SELECT 1 FROM contacts WHERE source_id = :agent),
        EXISTS (SELECT 1 FROM contacts INDEXED BY contacts_denied
                WHERE target_id = :agent AND status = 'blocked' AND expires_ts IS NULL)
@@ -125,7 +125,7 @@ class Contacts:
 
     def concerns(self, agent_id: AgentId) -> ContactFlags:
         """Which flags of the agent a send must look into. Two probes of an index, for every send there is."""
-        links, denied = self._connection.execute(_CONCERNS, {"agent": agent_id}).fetchone()
+        links, denied = self._connection.execute(CONCERNS, {"agent": agent_id}).fetchone()
         return ContactFlags(bool(links), bool(denied))
 
     def relations(self, source_id: AgentId, targets: Iterable[AgentId], now: Micros) -> dict[AgentId, Relation]:

@@ -44,6 +44,7 @@ from mcp_agent_mail.store.mail.overdue_acks import Overdue
 from mcp_agent_mail.store.mail.owed_acks import OwedCopies
 from mcp_agent_mail.store.mail.passed_ends import tell_time
 from mcp_agent_mail.store.mail.past_mail import MailHistory
+from mcp_agent_mail.store.mail.send_facts import SendFactsReader
 from mcp_agent_mail.store.mail.thread_messages import ThreadMessages
 from mcp_agent_mail.store.mail.threads import Threads
 from mcp_agent_mail.store.meta import Meta
@@ -89,6 +90,7 @@ class View:
         self.past_mail = MailHistory(connection)
         self.inboxes = Inboxes(connection)
         self.unread = Unread(connection)
+        self.send_facts = SendFactsReader(connection)
         self.overdue = Overdue(connection)
         self.owed_acks = OwedCopies(connection)
         self.retention = Retention(connection)

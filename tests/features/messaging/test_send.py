@@ -44,6 +44,14 @@ async def test_a_send_answers_with_what_the_contract_names_and_no_body(harness: 
     }
 
 
+async def test_a_send_to_one_agent_is_three_looks_and_six_changes(harness: MessagingHarness) -> None:
+    with harness.written() as statements:
+        await harness.send()
+
+    looks, changes = ["SELECT"] * 3, ["UPDATE", "INSERT", "INSERT", "INSERT", "UPDATE", "INSERT"]
+    assert list(statements.values()) == ["BEGIN", "SAVEPOINT", *looks, *changes, "RELEASE", "COMMIT"]
+
+
 async def test_the_body_arrives_byte_for_byte(harness: MessagingHarness) -> None:
     body = "caf\u00e9\r\n\t \0 \U0001f600 </script> {{x}} 'x' \u2028 end \n\n"
 

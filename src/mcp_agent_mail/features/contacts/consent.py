@@ -1,7 +1,8 @@
 """Whose mail needs its recipient's consent: the facts are gathered inside the unit of work that stores the mail, the
 cheap ones first.
 
-The usual send asks the store one question (has the sender any link, has it denied anyone?); the costly facts (earlier
+The usual send asks the store one question (`store/mail/send_facts.py`: has the sender any link, has it denied anyone?);
+the costly facts (earlier
 mail, overlapping leases) are looked up for those alone whom the others do not let in. `DeliveryPolicy` holds the
 rules, as the settings have them.
 """
@@ -26,7 +27,7 @@ from mcp_agent_mail.domain.contacts import (
     reason_of,
 )
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
-from mcp_agent_mail.domain.messages import NewRecipient
+from mcp_agent_mail.domain.messages import NewMessage, NewRecipient
 from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
 from mcp_agent_mail.domain.patterns.pattern import Pattern, overlap, stored_pattern
 from mcp_agent_mail.domain.projects import Project
@@ -75,10 +76,22 @@ class ConsentResult:
 
 
 def consent_context(view: View, sender: Agent, project: Project) -> ConsentContext:
-    """What bears on consent for a message of no thread that answers nothing; `replace` adds those."""
+    """What bears on consent for a message of no thread that answers nothing."""
     concerns = view.contacts.concerns(sender.id)
     return ConsentContext(
         sender=sender, project=project, thread_id=None, reply_to=None, now=view.now, concerns=concerns
+    )
+
+
+def context_of(view: View, new: NewMessage, concerns: ContactFlags) -> ConsentContext:
+    """What bears on consent for this message, whose sender has these flags."""
+    return ConsentContext(
+        sender=new.sender,
+        project=new.project,
+        thread_id=new.thread_id,
+        reply_to=new.reply_to,
+        now=view.now,
+        concerns=concerns,
     )
 
 

@@ -7,17 +7,18 @@ recipient lets in itself (held mail that it approves), what asks for its consent
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mcp_agent_mail.core.errors import QuotaExceeded, listed
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.messaging.recipients import Skipped
-from mcp_agent_mail.features.reservations.inbox_leases import inbox_leased, leased_inboxes
+from mcp_agent_mail.features.reservations.inbox_leases import MAIL_FOLDER, inbox_leased, leased_inboxes
+from mcp_agent_mail.store.mail.send_facts import SendFacts
 from mcp_agent_mail.store.transaction import View
 
 _NAMED = 10
@@ -66,19 +67,28 @@ def _skipped(name: str, limit: int) -> Skipped:
     return Skipped(agent=name, code=InboxFull.code, reason=f"{name} has {limit} or more unread messages")
 
 
-def require_open_inboxes(view: View, sender: Agent, chosen: Sequence[NewRecipient]) -> None:
+def send_facts(view: View, sender: Actor) -> SendFacts:
+    """Of the sender, and of the inboxes of its project."""
+    return view.send_facts.of(sender.agent.id, sender.project.id, MAIL_FOLDER.rstrip("/"))
+
+
+def require_open_inboxes(view: View, sender: Actor, facts: SendFacts, chosen: Sequence[NewRecipient]) -> None:
     """Raise InboxLeased for the first of `chosen` whose inbox another agent holds."""
-    leased = leased_inboxes(view, sender, [one.agent for one in chosen])
+    leased = _leased(view, sender, facts, chosen)
     for one in chosen:
         if one.agent.id in leased:
             raise inbox_leased(one.agent.name, leased[one.agent.id])
 
 
-def skip_leased(view: View, sender: Agent, chosen: dict[AgentId, NewRecipient]) -> list[Skipped]:
+def _leased(view: View, sender: Actor, facts: SendFacts, chosen: Iterable[NewRecipient]) -> dict[AgentId, Lease]:
+    all_open = None if facts.may_be_held else sender.project.id
+    return leased_inboxes(view, sender.agent, [one.agent for one in chosen], all_open)
+
+
+def skip_leased(view: View, sender: Actor, facts: SendFacts, chosen: dict[AgentId, NewRecipient]) -> list[Skipped]:
     """Take those out of `chosen` whose inbox another agent holds, for a broadcast; they are given as skipped."""
-    leased = leased_inboxes(view, sender, [one.agent for one in chosen.values()])
     skipped = []
-    for agent_id, lease in leased.items():
+    for agent_id, lease in _leased(view, sender, facts, chosen.values()).items():
         name = chosen.pop(agent_id).agent.name
         error = inbox_leased(name, lease)
         skipped.append(Skipped(agent=name, code=error.code, reason=error.message))

@@ -34,7 +34,7 @@ from mcp_agent_mail.domain.threads import (
     thread_of,
 )
 from mcp_agent_mail.features.attachments.results import ImageLeft
-from mcp_agent_mail.features.contacts.consent import ConsentResult, DeliveryPolicy, check_consent, consent_context
+from mcp_agent_mail.features.contacts.consent import ConsentResult, DeliveryPolicy, check_consent, context_of
 from mcp_agent_mail.features.contacts.links import lift_denials
 from mcp_agent_mail.features.identity.actor import Actor, require_able, require_actor
 from mcp_agent_mail.features.identity.lookup import name_that_leads
@@ -42,6 +42,7 @@ from mcp_agent_mail.features.messaging.held_mail import ask_for_held, left_out, 
 from mcp_agent_mail.features.messaging.inbox_limits import (
     require_inbox_room,
     require_open_inboxes,
+    send_facts,
     skip_full,
     skip_leased,
 )
@@ -157,9 +158,10 @@ def _with_consent(
     view: View, delivery: DeliveryPolicy, sender: Actor, new: NewMessage, chosen: list[NewRecipient]
 ) -> Draft:
     """All or nothing: one recipient who neither takes the mail nor may be asked refuses the message."""
+    facts = send_facts(view, sender)
     if delivery.respects_leases:
-        require_open_inboxes(view, sender.agent, chosen)
-    about = replace(consent_context(view, sender.agent, sender.project), thread_id=new.thread_id, reply_to=new.reply_to)
+        require_open_inboxes(view, sender, facts, chosen)
+    about = context_of(view, new, facts.concerns)
     results = check_consent(view, delivery, about, chosen)
     held: list[ConsentResult] = []
     named = chosen
@@ -184,9 +186,10 @@ def _broadcast(view: View, delivery: DeliveryPolicy, sender: Actor, new: NewMess
     by_name = choose_named(view, sender, named) if chosen else []
     for one in by_name:
         chosen.setdefault(one.agent.id, one)
-    leased = skip_leased(view, sender.agent, chosen) if delivery.respects_leases else []
+    facts = send_facts(view, sender)
+    leased = skip_leased(view, sender, facts, chosen) if delivery.respects_leases else []
     full = skip_full(view, sender, chosen, delivery.inbox_limit)
-    about = replace(consent_context(view, sender.agent, sender.project), thread_id=new.thread_id, reply_to=new.reply_to)
+    about = context_of(view, new, facts.concerns)
     results = check_consent(view, delivery, about, list(chosen.values()))
     refused = [*leased, *full, *(left_out(one) for one in results.values())]
     return Draft(

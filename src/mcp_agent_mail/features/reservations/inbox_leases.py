@@ -22,10 +22,14 @@ class InboxLeased(FileReservationConflict):
     """Another agent holds the recipient's inbox for itself."""
 
 
-def leased_inboxes(view: View, sender: Agent, recipients: Sequence[Agent]) -> dict[AgentId, Lease]:
-    """Whose inbox another agent than the sender holds exclusively. One short query where nobody does."""
+def leased_inboxes(
+    view: View, sender: Agent, recipients: Sequence[Agent], all_open: ProjectId | None = None
+) -> dict[AgentId, Lease]:
+    """Whose inbox another agent than the sender holds exclusively. `all_open`: a project where it is known that nobody
+    does.
+    """
     found: dict[AgentId, Lease] = {}
-    for project_id in dict.fromkeys(agent.project_id for agent in recipients):
+    for project_id in {agent.project_id: None for agent in recipients if agent.project_id != all_open}:
         leases = _of_mail(view, project_id, sender)
         if leases:
             here = [agent for agent in recipients if agent.project_id == project_id]

@@ -35,12 +35,13 @@ INSERT INTO recipients (message_id, agent_id, kind, position, delivery_seq, deli
                         thread_id, topic_key, sender_id, valid_until_ts, held_code, read_ts, ack_ts)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-COUNT_DELIVERED = """
+_ADD_COUNTS = """
 UPDATE agents SET unread_count = unread_count + :all, open_unread_count = open_unread_count + :open,
     inbox_count = inbox_count + :all, urgent_unread_count = urgent_unread_count + :urgent,
     ack_pending_count = ack_pending_count + :ack
-WHERE id IN (SELECT value FROM json_each(:agents))
 """
+_COUNT_DELIVERED_TO_ONE = f"{_ADD_COUNTS} WHERE id = :agent"
+COUNT_DELIVERED = f"{_ADD_COUNTS} WHERE id IN (SELECT value FROM json_each(:agents))"
 """What each of `agents` has been delivered, added to the five counts of its inbox."""
 _COUNT_READ = """
 UPDATE agents SET inbox_count = inbox_count + 1, ack_pending_count = ack_pending_count + ? WHERE id = ?
@@ -194,7 +195,9 @@ def _count_delivered(
         reached = [one for one in reached if one.agent.id not in past.read]
     for is_open in (True, False):
         agents = [one.agent.id for one in reached if is_open is not (new.is_private or one.kind is RecipientKind.BCC)]
-        if agents:
+        if len(agents) == 1:
+            connection.execute(_COUNT_DELIVERED_TO_ONE, {"open": int(is_open), "agent": agents[0], **asks})
+        elif agents:
             connection.execute(COUNT_DELIVERED, {"open": int(is_open), "agents": json.dumps(agents), **asks})
 
 
