@@ -28,6 +28,8 @@ from mcp_agent_mail.features.projects.lookup import require_project, require_wri
 from mcp_agent_mail.store.transaction import View
 
 MAX_SKIPPED_LISTED = 1_000
+_ELSEWHERE = frozenset("@#:")
+"""What stands in every address that names a project."""
 _DAY = 24 * 3_600 * SECOND
 
 
@@ -69,6 +71,9 @@ def choose_named(view: View, sender: Actor, named: RecipientList) -> list[NewRec
     A name that no agent has is the one that doors know by it; a bare one that no door knows either is the one elsewhere
     that the sender has an approved link to. Raises AmbiguousName.
     """
+    alone = _find_alone(view, sender.project, named)
+    if alone is not None:
+        return [alone]
     written, unknown = _understand(view, sender.project, named)
     names: dict[ProjectId, set[str]] = {}
     for one in written:
@@ -89,6 +94,18 @@ def choose_named(view: View, sender: Actor, named: RecipientList) -> list[NewRec
     if unknown:
         raise unknown_recipients(view, sender.project, unknown)
     return list(chosen.values())
+
+
+def _find_alone(view: View, home: Project, named: RecipientList) -> NewRecipient | None:
+    """The recipient of most mail: a native agent of the sender's project, alone and by its bare name. None asks to look
+    closer.
+    """
+    if len(named.to) != 1 or named.cc or named.bcc or not _ELSEWHERE.isdisjoint(named.to[0]):
+        return None
+    agent = view.agents.find_by_name(home.id, recipient_name(named.to[0]))
+    if agent is None or agent.kind is AgentKind.SYSTEM or is_mailbox(agent):
+        return None
+    return NewRecipient(agent=agent, project=home, kind=RecipientKind.TO)
 
 
 def _by_link(view: View, sender: Actor, one: _Written) -> tuple[Agent, _Written] | None:

@@ -25,7 +25,7 @@ from mcp_agent_mail.domain.messages import (
     Terms,
     reply_subject,
 )
-from mcp_agent_mail.domain.presence import Presence
+from mcp_agent_mail.domain.presence import Presence, PresenceOf
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.threads import (
     require_same_thread,
@@ -279,26 +279,14 @@ def _default_recipients(view: View, original: Message, sender: Actor) -> tuple[s
     return tuple(shown_name(r.name, r.project_id, r.project_slug, here) for r in to)
 
 
-def post(tx: Tx, draft: Draft) -> Sent:
-    """Store the message and everything that belongs to it; nothing when a broadcast found nobody."""
+def post(tx: Tx, draft: Draft, presence_of: PresenceOf, images_left: tuple[ImageLeft, ...] = ()) -> Sent:
+    """Store the message and everything that belongs to it; nothing when a broadcast found nobody. `presence_of` is
+    asked inside, and once: what an idempotency key keeps for a repeat says the same as the first answer.
+    """
     projects = {draft.sender.project.id: draft.sender.project}
     projects.update((one.project.id, one.project) for one in draft.chosen)
-    if not draft.chosen or draft.eligible == 0:
-        return _sent(draft, None, [], projects)
-    tx.require_room()
-    message, recipients = store_message(tx, draft.new, draft.chosen)
-    if draft.new.terms.valid_until is not None:
-        tx.note_expiry(draft.new.terms.valid_until)
-    if draft.concerns.has_denied and draft.named:
-        lift_denials(tx, draft.sender, [one.agent.id for one in draft.named])
-    if draft.held:
-        ask_for_held(tx, draft.sender, draft.held)
-    return _sent(draft, message, recipients, projects)
-
-
-def _sent(
-    draft: Draft, message: Message | None, recipients: list[Recipient], projects: dict[ProjectId, Project]
-) -> Sent:
+    is_for_somebody = bool(draft.chosen) and draft.eligible != 0
+    message, recipients = _store(tx, draft) if is_for_somebody else (None, [])
     return Sent(
         actor=draft.sender,
         message=message,
@@ -307,4 +295,18 @@ def _sent(
         skipped=draft.skipped,
         held=[left_out(one) for one in draft.held],
         eligible=draft.eligible,
+        images_left=images_left,
+        presences={one.agent_id: presence_of(one.agent_id) for one in recipients},
     )
+
+
+def _store(tx: Tx, draft: Draft) -> tuple[Message, list[Recipient]]:
+    tx.require_room()
+    message, recipients = store_message(tx, draft.new, draft.chosen)
+    if draft.new.terms.valid_until is not None:
+        tx.note_expiry(draft.new.terms.valid_until)
+    if draft.concerns.has_denied and draft.named:
+        lift_denials(tx, draft.sender, [one.agent.id for one in draft.named])
+    if draft.held:
+        ask_for_held(tx, draft.sender, draft.held)
+    return message, recipients

@@ -181,10 +181,7 @@ class MessagingService:
         if brought is not None:
             draft, unreadable = carry(tx, draft, brought, self._delivery.attachments_limit_bytes)
             images_left = (*brought.images_left, *unreadable)
-        sent = post(tx, draft)
-        # Looked up once, inside: what an idempotency key keeps for a repeat says the same as the first answer.
-        presences = {one.agent_id: self._presence_of(one.agent_id) for one in sent.recipients}
-        return replace(sent, images_left=images_left, presences=presences)
+        return post(tx, draft, self._presence_of, images_left)
 
     async def before_sending(self, body_md: str, *, called: str = "body_md") -> None:
         """Check the body's size and wait for backpressure, before a unit of work with `send_within` in it. Raises
