@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import mcp_agent_mail
 from benchmarks import evidence
 from benchmarks.evidence import Seen, Use, used
 from benchmarks.kernel import (
@@ -27,7 +28,11 @@ from benchmarks.kernel import (
     threads_of,
 )
 from benchmarks.processes import Server, start_floor, start_ours
+from benchmarks.versions import HERE, compile_source
 from benchmarks.wire import Dialect, Refused
+
+PACKAGES = (Path(mcp_agent_mail.__file__).parent, HERE / "benchmarks")
+"""What the servers under test are started from, beside installed libraries."""
 
 ARCHIVER_WITHIN_S = 20.0
 _ARCHIVER = "mcp_agent_mail.archiver"
@@ -51,6 +56,8 @@ class Stand:
             os.sched_setaffinity(0, self.others_on)
 
     def __enter__(self) -> Self:
+        for package in PACKAGES:
+            compile_source(package)
         return self
 
     def __exit__(
