@@ -151,6 +151,15 @@ def test_a_store_whose_making_was_stopped_is_made_anew(path: Path) -> None:
     assert version_of(path) == len(shipped_migrations())
 
 
+def test_a_new_store_is_made_without_a_journal_on_the_disk(path: Path) -> None:
+    beside: set[str] = set()
+
+    migrate(path, fault_hook=lambda _: beside.update(entry.name for entry in path.parent.iterdir()))
+
+    assert len(beside) == 1
+    assert version_of(path) == len(shipped_migrations())
+
+
 def test_a_migration_that_breaks_references_is_refused(path: Path) -> None:
     parents = Migration(
         version=2,
