@@ -7,7 +7,7 @@ class: of what our own modules took to import that was half, and most of those c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, field, fields
+from dataclasses import MISSING, FrozenInstanceError, field, fields
 from dataclasses import dataclass as dataclass_at_once
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,6 +15,7 @@ _FIELD_OPTIONS = ("default", "default_factory", "init", "repr", "compare", "kw_o
 _MADE_BY = {"__init__": "init", "__repr__": "repr", "__eq__": "eq", "__hash__": "unsafe_hash"}
 """The option of the standard library that makes the method."""
 _NONE = dict.fromkeys(_MADE_BY.values(), False)
+_NOT_GIVEN = object()
 
 
 def _lazy_dataclass(
@@ -69,20 +70,54 @@ def _promise(made: type[Any], name: str, *, is_frozen: bool) -> Callable[..., An
 
 def _method(made: type[Any], name: str, *, is_frozen: bool) -> Callable[..., Any]:
     """The method that the standard library makes for a class with the same fields."""
+    if name == "__init__":
+        return _init(made, is_frozen=is_frozen)
     body: dict[str, Any] = {"__module__": made.__module__, "__qualname__": made.__qualname__, "__annotations__": {}}
     # Else a signature would be made, as above.
     body["__doc__"] = made.__name__
-    if hasattr(made, "__post_init__"):
-        body["__post_init__"] = made.__post_init__
     for one in fields(made):
         body["__annotations__"][one.name] = one.type
         body[one.name] = field(**{option: getattr(one, option) for option in _FIELD_OPTIONS})
-    options = {**_NONE, _MADE_BY[name]: True}
-    # Only how the fields are set differs by the other two.
-    if name == "__init__":
-        options |= {"frozen": is_frozen, "slots": "__slots__" in made.__dict__}
-    twin: type[Any] = dataclass_at_once(**options)(type(made.__name__, (), body))
+    twin: type[Any] = dataclass_at_once(**{**_NONE, _MADE_BY[name]: True})(type(made.__name__, (), body))
     method: Callable[..., Any] = twin.__dict__[name]
+    return method
+
+
+def _init(made: type[Any], *, is_frozen: bool) -> Callable[..., Any]:
+    """As the standard library's. That one compiles two methods more for each frozen class, which are not wanted here:
+    it was half of what a start spent on methods.
+    """
+    known: dict[str, Any] = {"_set": object.__setattr__, "_given": _NOT_GIVEN}
+    parameters: dict[bool, list[str]] = {False: [], True: []}
+    lines = []
+    for one in fields(made):
+        value = one.name
+        if one.default_factory is not MISSING:
+            known[f"_make_{one.name}"] = one.default_factory
+            value = f"_make_{one.name}()"
+            if one.init:
+                parameters[bool(one.kw_only)].append(f"{one.name}=_given")
+                value = f"{value} if {one.name} is _given else {one.name}"
+        elif one.default is not MISSING:
+            known[f"_default_{one.name}"] = one.default
+            if one.init:
+                parameters[bool(one.kw_only)].append(f"{one.name}=_default_{one.name}")
+            elif "__slots__" not in made.__dict__:
+                continue  # The class has it.
+            else:
+                value = f"_default_{one.name}"
+        elif one.init:
+            parameters[bool(one.kw_only)].append(one.name)
+        else:
+            continue
+        lines.append(f"_set(self, {one.name!r}, {value})" if is_frozen else f"self.{one.name} = {value}")
+    if hasattr(made, "__post_init__"):
+        lines.append("self.__post_init__()")
+    taken = ["self", *parameters[False], *(["*", *parameters[True]] if parameters[True] else [])]
+    exec(f"def __init__({', '.join(taken)}):\n " + "\n ".join(lines or ["pass"]), known)  # noqa: S102  # names of fields
+    method: Callable[..., Any] = known["__init__"]
+    method.__qualname__ = f"{made.__qualname__}.__init__"
+    method.__annotations__ = {one.name: one.type for one in fields(made) if one.init} | {"return": None}
     return method
 
 
