@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,3 +86,22 @@ def test_a_text_and_a_number_are_converted_without_pydantic(tmp_path: Path) -> N
 
     assert "mcp_agent_mail.cli.gateway.http" in modules
     assert "pydantic" not in modules
+
+
+def test_no_full_collection_walks_what_the_server_imports(tmp_path: Path) -> None:
+    script = """
+import gc, sys
+from mcp_agent_mail.cli.app import run
+code = run(["serve", "--port", sys.argv[1]])
+print(code, gc.get_stats()[2]["collections"], "mcp_agent_mail.bootstrap" in sys.modules)
+"""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ended = subprocess.run(
+            [sys.executable, "-c", script, str(taken.getsockname()[1])],
+            env={**os.environ, "STORAGE_ROOT": str(tmp_path / "store"), "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+
+    assert ended.stdout.split() == ["71", "0", "True"]
