@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
+
 _CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 _REORDERING = "\u061c\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u206f"
 # Fillers, separators and marks without a shape; the last range holds tags and the variation selectors beyond 16.
@@ -24,9 +26,9 @@ _ALONE = (
     f"[{_JOINERS}](?!{_SHAPE})|[{_JOINERS}](?<!{_SHAPE}[{_JOINERS}])(?<!{_SHAPE}[{_SELECTORS}][{_JOINERS}])"
     f"|[{_SELECTORS}](?<!{_SHAPE}[{_SELECTORS}])(?!\u20e3)"
 )
-_OBEYED = re.compile(f"[{_CONTROL}{_REORDERING}{_UNSEEN}\ud800-\udfff]|{_ALONE}")
-_OBEYED_IN_JSON = re.compile(f"[\x7f-\x9f{_REORDERING}{_UNSEEN}\ud800-\udfff]|{_ALONE}")
-_UNPRINTABLE = re.compile(f"(?:[\t\n{_CONTROL}{_REORDERING}{_UNSEEN}\ud800-\udfff]|{_ALONE})+")
+_OBEYED = lazy_pattern(f"[{_CONTROL}{_REORDERING}{_UNSEEN}\ud800-\udfff]|{_ALONE}")
+_OBEYED_IN_JSON = lazy_pattern(f"[\x7f-\x9f{_REORDERING}{_UNSEEN}\ud800-\udfff]|{_ALONE}")
+_UNPRINTABLE = lazy_pattern(f"(?:[\t\n{_CONTROL}{_REORDERING}{_UNSEEN}\ud800-\udfff]|{_ALONE})+")
 _BREAKS = re.compile(r"[\t\n\r]+")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 
 Entry = tuple[str, str | None]
 """`section.Sub Section.key`, section and key in small letters; the value is None where the key stands alone."""
@@ -26,7 +27,7 @@ _BLANK = r"(?>(?:[ \t\r\n]++|[#;][^\n]*+)*)"
 _SECTION = r'\[([A-Za-z0-9.-]*+)(?:[ \t\r]++"((?>(?:[^"\\\n]++|\\[^\n])*))")?\]'
 _KEY = r"([A-Za-z][A-Za-z0-9-]*+)[ \t]*+"
 _VALUE = r'((?>(?:[^"\\#;\n]++|\\(?:[ntb\\"\n]|\Z)|"(?>(?:[^"\\\n]++|\\[ntb\\"\n])*)")*))'
-_STATEMENT = re.compile(rf"(?:{_SECTION}|{_KEY}(?:={_VALUE}(?=[#;\n]|\Z)|(?=\n|\Z))){_BLANK}")
+_STATEMENT = lazy_pattern(rf"(?:{_SECTION}|{_KEY}(?:={_VALUE}(?=[#;\n]|\Z)|(?=\n|\Z))){_BLANK}")
 _BEGIN = re.compile(_BLANK)
 _BEFORE_VALUE = re.compile(r'(?>(?:[ \t\r]++|\\\n|"(?>(?:\\\n)*)")*)')
 _BLANKS = " \t\r"

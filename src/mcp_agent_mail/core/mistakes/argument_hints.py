@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
+
 _LONGEST = 400
 _LONGEST_SHOWN = 100
 _ALL = frozenset({"all", "*", "any", "everything"})
-_IDS = re.compile(r"\s*#?[0-9]{1,18}(?:(?:\s*[,;]\s*|\s+)#?[0-9]{1,18})+\s*[,;]?\s*")
+_IDS = lazy_pattern(r"\s*#?[0-9]{1,18}(?:(?:\s*[,;]\s*|\s+)#?[0-9]{1,18})+\s*[,;]?\s*")
 
 
 def ids_in(text: str) -> list[int]:

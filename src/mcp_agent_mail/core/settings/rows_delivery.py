@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.core.settings import kinds
 from mcp_agent_mail.core.settings.kinds import BadValue, PathContext, Row, Secret, SettingKind
 from mcp_agent_mail.core.settings.url_text import SecretAddress
@@ -11,7 +12,7 @@ from mcp_agent_mail.core.settings.url_text import SecretAddress
 MOST_WEBHOOKS = 16
 SHORTEST_WEBHOOK_SECRET = 32
 
-_WEBHOOK_URL = re.compile(
+_WEBHOOK_URL = lazy_pattern(
     r"https?://(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::(?P<port>[0-9]{1,5}))?(?:[/?][!-~]{0,2000})?",
     re.IGNORECASE,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.core.settings import kinds
 from mcp_agent_mail.core.settings.addresses import is_loopback
 from mcp_agent_mail.core.settings.kinds import BadValue, PathContext, Row, Secret, SettingKind, Values
@@ -18,8 +19,8 @@ MOST_ORIGINS = 64
 EVERY_ORIGIN = "*"
 
 _ALGORITHMS = {name.lower(): name for name in (*SHARED_KEY_ALGORITHMS, *KEY_PAIR_ALGORITHMS)}
-_ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?")
-_JWKS_URL = re.compile(
+_ORIGIN = lazy_pattern(r"https?://(?:[a-z0-9.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?")
+_JWKS_URL = lazy_pattern(
     r"(?P<scheme>https?)://(?P<host>[a-z0-9.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?(?:/[!-~]*)?", re.IGNORECASE
 )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound, listed
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.core.likeness import likeness, most_like, one_hint_budget
 from mcp_agent_mail.domain.identity.name_words import ADJECTIVES, NOUNS
 
@@ -51,7 +52,7 @@ _MODEL_VARIANTS = (
 ).split()
 # Longest first and possessive: each step is taken once, so that no name makes the match try its ways over and over.
 _VARIANT = rf"(?:{'|'.join(sorted(_MODEL_VARIANTS, key=len, reverse=True))}|[a-z]?[0-9]++[bkmox]?)"
-_MODEL = re.compile(
+_MODEL = lazy_pattern(
     rf"(?:{'|'.join(_MODEL_FAMILIES)})(?>{_VARIANT}*)|(?:{'|'.join(_COMMON_FAMILIES)})(?>{_VARIANT}+)|o[1-9](?>{_VARIANT}*)"
 )
 _ADJECTIVE_KEYS = frozenset(word.lower() for word in ADJECTIVES)

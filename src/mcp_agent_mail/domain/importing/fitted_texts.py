@@ -6,13 +6,14 @@ import hashlib
 import re
 
 from mcp_agent_mail.core.clock import LATEST, Micros
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.doors.texts import subject_of
 from mcp_agent_mail.domain.messages import MAX_SUBJECT
 from mcp_agent_mail.domain.threads import UnfitThread, UnfitTopic, parse_thread_id, parse_topic, root_of_thread
 
 _BREAKS = re.compile("\r\n|[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
-_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+_NO_TEXT = lazy_pattern("[\x00\ud800-\udfff]")
 _NO_BYTES = re.compile("[\ud800-\udfff]")
 _NOT_IN_THREAD = re.compile(r"[^A-Za-z0-9._-]+")
 _HASH = 8

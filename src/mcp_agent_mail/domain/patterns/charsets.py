@@ -11,6 +11,8 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from functools import lru_cache
 
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
+
 CharSet = tuple[tuple[int, int], ...]
 Atom = str | CharSet
 """One character of a name: itself, or the set it must be in."""
@@ -42,7 +44,7 @@ _ITEM = rf"(?>{_CLASS}|{_ONE}-(?:\\.|[^\]\\])|{_ONE})"
 BRACKET = rf"\[(?>[!^]?){_ITEM}(?>(?:(?!\]){_ITEM})*)\]"
 """A whole bracket, as the source of a regular expression. `[]a]` and `[!]a]` hold a `]`."""
 
-_PARTS = re.compile(
+_PARTS = lazy_pattern(
     rf"\[:(?P<name>{'|'.join(CLASSES)}):\]"
     rf"|(?P<low>{_ONE})-(?P<high>\\.|[^\]\\])"
     rf"|(?P<one>{_ONE})",

@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.patterns.budget import WorkBudget
 from mcp_agent_mail.domain.patterns.charsets import ANY, BRACKET, Atom, atoms_meet, fold, less_dot, read_bracket
 from mcp_agent_mail.domain.patterns.sequences import Piece, meet
 
-_TOKEN = re.compile(rf"\*+|\?|{BRACKET}|\\.|[^*?\[\\]+", re.DOTALL)
+_TOKEN = lazy_pattern(rf"\*+|\?|{BRACKET}|\\.|[^*?\[\\]+", re.DOTALL)
 _STARS = re.compile(r"\*+")
 _SPECIAL = re.compile(r"[*?\[\\]")
 

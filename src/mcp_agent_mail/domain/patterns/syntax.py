@@ -6,15 +6,16 @@ import re
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.patterns.charsets import BRACKET
 
 MAX_PATTERN_LENGTH = 1_024
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_CONTROL = lazy_pattern("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _TOKENS = rf"(?:{BRACKET}|\\[^/]|[^/\[\\])"
-_SEGMENT = re.compile(rf"(?>{_TOKENS}*)", re.DOTALL)
-_READABLE = re.compile(rf"(?>(?:{_TOKENS}|/)*)", re.DOTALL)
+_SEGMENT = lazy_pattern(rf"(?>{_TOKENS}*)", re.DOTALL)
+_READABLE = lazy_pattern(rf"(?>(?:{_TOKENS}|/)*)", re.DOTALL)
 _WILDCARD = re.compile(r"[*?\[]")
 _EVERYTHING = "**"
 

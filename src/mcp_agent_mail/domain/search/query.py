@@ -24,6 +24,7 @@ from enum import StrEnum
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.messages import Importance
 
 # A prefix costs the index up to 100 ms at 100,000 messages (a whole word: 0.1 ms), parentheses cost stack.
@@ -47,12 +48,11 @@ UNSPACED = (
     "\u3041-\u318f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
     "\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
-_EACH_UNSPACED = re.compile(f"([{UNSPACED}])")
+_EACH_UNSPACED = lazy_pattern(f"([{UNSPACED}])")
 _OPERATORS = ("AND", "OR", "NOT")
-_ITEM_STARTS = ("word", "quoted", "(", "^", "{", "-")
-_END = ("end", "")
+_ITEM_STARTS, _END = ("word", "quoted", "(", "^", "{", "-"), ("end", "")
 _WORD_CHARACTER = re.compile(r"[^\W_]")
-_TOKEN = re.compile(r'"(?P<quoted>(?:[^"]|"")*)"|(?P<word>[A-Za-z0-9_\x80-\U0010ffff]+)|(?P<sign>[(){}:,+*^-])|\s+')
+_TOKEN = lazy_pattern(r'"(?P<quoted>(?:[^"]|"")*)"|(?P<word>[A-Za-z0-9_\x80-\U0010ffff]+)|(?P<sign>[(){}:,+*^-])|\s+')
 
 
 def is_unspaced(character: str) -> bool:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
+
 
 def _any_of(*alternatives: str) -> re.Pattern[str]:
-    return re.compile("|".join(alternatives), re.IGNORECASE)
+    return lazy_pattern("|".join(alternatives), re.IGNORECASE)
 
 
 MINE = _any_of(

@@ -14,6 +14,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.summaries.cue_patterns import POINT
 from mcp_agent_mail.domain.summaries.cues import Cue, CueKind, is_small_talk, read_piece
 from mcp_agent_mail.domain.summaries.ledger import ActionItem, Ledger
@@ -28,19 +29,19 @@ MAX_THREADS = 20
 MAX_ENTRY = 240
 """Characters of one entry."""
 
-_CODE_SPAN = re.compile(r"(?<!`)`([^`\n]{1,120})`(?!`)")
+_CODE_SPAN = lazy_pattern(r"(?<!`)`([^`\n]{1,120})`(?!`)")
 _ENDINGS = (
     "py pyi js ts tsx jsx go rs rb java kt c h cpp hpp cs sql sh toml yaml yml json md html css lock cfg ini txt proto"
 )
-_BARE_CODE = re.compile(
+_BARE_CODE = lazy_pattern(
     r"/?(?:[\w.-]{1,64}/){1,12}[\w.-]{0,64}\.[A-Za-z]\w{0,7}(?::\d{1,6})?"
     rf"|[\w-]{{1,64}}(?:\.[\w-]{{1,32}})?\.(?:{_ENDINGS.replace(' ', '|')})(?::\d{{1,6}})?"
     r"|[A-Za-z_][\w.]{0,80}\(\)"
 )
 """A path, a file, a call: what is code without being marked as such."""
 _AROUND_CODE = ".,;:!?\"'[]{}<>*"
-_FENCED = re.compile(r"^\s{0,3}(```|~~~).*?(?:^\s{0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
-_MENTION = re.compile(r"(?<![\w.@/`+-])@([A-Za-z][\w-]{0,63})(?!\w*[(.]\w)")
+_FENCED = lazy_pattern(r"^\s{0,3}(```|~~~).*?(?:^\s{0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
+_MENTION = lazy_pattern(r"(?<![\w.@/`+-])@([A-Za-z][\w-]{0,63})(?!\w*[(.]\w)")
 
 
 class UnfitThreads(InvalidInput):

@@ -13,6 +13,7 @@ from typing import Any
 
 from mcp_agent_mail.core.arguments import WrongArguments
 from mcp_agent_mail.core.errors import AgentMailError, in_sentences
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.core.profiles import NAMED, TOOLS, ToolProfile
 
 _WHO_CALLS = """\
@@ -46,7 +47,7 @@ INSTEAD: Mapping[str, str] = {
 _RENAMED: Mapping[str, Mapping[str, str]] = {"register_agent": {"project_key": "human_key", "name": "agent_name"}}
 """Of a suggested call, where the tool that stands in calls its arguments otherwise. No other call is carried over."""
 
-_NAME = re.compile(rf"\b({'|'.join(sorted(TOOLS, key=len, reverse=True))})\b")
+_NAME = lazy_pattern(rf"\b({'|'.join(sorted(TOOLS, key=len, reverse=True))})\b")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+")
 _OR = ", or "
 _SUGGESTED = "suggested_tool_calls"
