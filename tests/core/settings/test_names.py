@@ -35,6 +35,17 @@ def test_a_name_of_another_length_or_with_three_edits_is_no_slip() -> None:
     assert nearest_setting("XXXX_PORT") is None
 
 
+def test_wherever_two_letters_are_wrong_the_setting_is_found() -> None:
+    setting = "RETENTION_PURGE_ENABLED"
+    places = [(first, last) for last in range(len(setting)) for first in range(last)]
+
+    replaced = [f"{setting[:a]}#{setting[a + 1 : b]}#{setting[b + 1 :]}" for a, b in places]
+    left_out = [f"{setting[:a]}{setting[a + 1 : b]}{setting[b + 1 :]}" for a, b in places]
+    put_in = [f"{setting[:a]}#{setting[a:b]}#{setting[b:]}" for a, b in places]
+
+    assert {nearest_setting(name) for name in [*replaced, *left_out, *put_in]} == {setting}
+
+
 @pytest.mark.parametrize("name", ["HOST", "PORT", "LOG_LEVEL", "DATABASE_URL", "OTEL_SERVICE_NAME", "OPENAI_API_KEY"])
 def test_a_name_that_other_programs_use_too_says_nothing_about_us(name: str) -> None:
     assert is_shared(name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from mcp_agent_mail.core.settings.rows import ROWS
 
 FORMER: dict[str, str] = {
@@ -75,11 +77,21 @@ def is_ours(name: str) -> bool:
 
 def nearest_setting(name: str) -> str | None:
     """The setting within two edits of `name`, if there is one."""
-    close = ((distance, known) for known in SETTINGS if (distance := _edits(name, known)) <= _MAX_EDITS)
+    pieces = _pieces(name)
+    likely = [known for known in SETTINGS if any(piece in known for piece in pieces)]
+    close = ((distance, known) for known in likely if (distance := _edits(name, known)) <= _MAX_EDITS)
     return min(close, default=(0, None))[1]
 
 
 _MAX_EDITS = 2
+
+
+def _pieces(name: str) -> list[str]:
+    """One more than edits are allowed: whichever the edits are, one piece is left as it was. Every command looks for
+    each name of its environment, and this spares it nearly all comparing.
+    """
+    ends = [len(name) * number // (_MAX_EDITS + 1) for number in range(_MAX_EDITS + 2)]
+    return [name[start:end] for start, end in pairwise(ends)]
 
 
 def _edits(left: str, right: str) -> int:
