@@ -105,3 +105,18 @@ print(code, gc.get_stats()[2]["collections"], "mcp_agent_mail.bootstrap" in sys.
         )
 
     assert ended.stdout.split() == ["71", "0", "True"]
+
+
+def test_a_server_starts_without_what_no_first_request_needs() -> None:
+    late = (
+        "mcp_agent_mail.features.archiving.renew",
+        "mcp_agent_mail.domain.archive_format.parse.files",
+        "mcp_agent_mail.guard.hooks.install",
+    )
+    script = "import sys, mcp_agent_mail.server.serve, mcp_agent_mail.server.assembly; print(*sys.modules)"
+
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    loaded = set(ended.stdout.split())
+    assert "mcp_agent_mail.bootstrap" in loaded
+    assert not loaded.intersection(late)

@@ -21,7 +21,6 @@ from mcp_agent_mail.domain.archive_format.layout import project_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_path
-from mcp_agent_mail.features.archiving.renew import finish_renewal, reopen_some
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.overdue_events import record_overdue
 from mcp_agent_mail.store.transaction import Tx, View
@@ -64,6 +63,9 @@ class LostArchives:
         return renewed
 
     async def _queue(self, project: Project) -> None:
+        # What an archive is made of anew: 38 modules that a server needs for nothing else.
+        from mcp_agent_mail.features.archiving.renew import finish_renewal, reopen_some  # noqa: PLC0415
+
         after: OutboxSeq | None = OutboxSeq(0)
         while after is not None:
             after = await self._store.write(

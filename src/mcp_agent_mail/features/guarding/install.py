@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.domain.identity.caller import (
@@ -17,8 +17,10 @@ from mcp_agent_mail.domain.identity.caller import (
 )
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
-from mcp_agent_mail.guard.hooks.install import Installed, Uninstalled, install_guard, recorded_project, uninstall_guard
 from mcp_agent_mail.store.database import Store
+
+if TYPE_CHECKING:
+    from mcp_agent_mail.guard.hooks.install import Installed, Uninstalled
 
 T = TypeVar("T")
 
@@ -42,15 +44,15 @@ class GuardInstallation:
         project = require_writable(await self._store.read(lambda view: require_project(view, project_key)))
         require_to_change_project(caller, project.id)
         path = Path(code_repo_path.strip())
-        return await self._at(path, partial(install_guard, path, project.human_key))
+        return await self._at(path, partial(_install, path, project.human_key))
 
     async def uninstall(self, caller: Caller, code_repo_path: str) -> Uninstalled:
         """By those who may install for the project that the repository is recorded as. Safe to repeat."""
         require_proof(caller, "Taking a guard away")
         path = Path(code_repo_path.strip())
-        recorded = await self._at(path, partial(recorded_project, path))
+        recorded = await self._at(path, partial(_recorded_project, path))
         await self._require_to_uninstall(caller, recorded)
-        return await self._at(path, partial(uninstall_guard, path))
+        return await self._at(path, partial(_uninstall, path))
 
     async def _at(self, path: Path, work: Callable[[], T]) -> T:
         return await self.looks.look(str(path), work)
@@ -65,3 +67,22 @@ class GuardInstallation:
             require_to_change_project(caller, known.id)
         elif caller.auth is AgentAuth.STRICT:
             require_operator(caller)
+
+
+# In threads, and imported there: few servers are ever asked.
+def _install(path: Path, human_key: str) -> Installed:
+    from mcp_agent_mail.guard.hooks.install import install_guard  # noqa: PLC0415
+
+    return install_guard(path, human_key)
+
+
+def _recorded_project(path: Path) -> str | None:
+    from mcp_agent_mail.guard.hooks.install import recorded_project  # noqa: PLC0415
+
+    return recorded_project(path)
+
+
+def _uninstall(path: Path) -> Uninstalled:
+    from mcp_agent_mail.guard.hooks.install import uninstall_guard  # noqa: PLC0415
+
+    return uninstall_guard(path)

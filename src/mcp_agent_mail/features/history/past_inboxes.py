@@ -17,7 +17,6 @@ from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedMail
 from mcp_agent_mail.domain.archive_format.layout import mail_tail
-from mcp_agent_mail.domain.archive_format.parse.files import UnreadableArtifact, parse_file
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, OLDEST_VERSION
 from mcp_agent_mail.domain.attachments import StoredContent, to_json
 from mcp_agent_mail.domain.messages import (
@@ -194,6 +193,9 @@ class _RecoveredTexts:
 
 
 def _parsed(file: FoundFile, content: bytes, version: int) -> ArchivedMail | None:
+    # In a thread: a start needs none of what reads files of archives.
+    from mcp_agent_mail.domain.archive_format.parse.files import UnreadableArtifact, parse_file  # noqa: PLC0415
+
     try:
         mail = parse_file(file.place.path, content, version)
     except UnreadableArtifact:
