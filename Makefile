@@ -270,6 +270,10 @@ postal-burst: $(DEV) ## A burst at the door postal, 8 send and 4 take for 30 s: 
 soak: $(DEV) ## 50,000 sends to one server, and what grows meanwhile
 	@exec $(BIN)/python -m benchmarks.soak $(ARGS)
 
+.PHONY: rest-memory
+rest-memory: $(DEV) ## What memory a server keeps of a minute's load, two minutes later
+	@exec $(BIN)/python -m benchmarks.rest $(ARGS)
+
 .PHONY: tokens
 tokens: $(TOKENS) ## Count the tokens of the tool list per profile and of `am robot`, after a change of either
 	@$(BIN)/python -m tests.server.tool_list
