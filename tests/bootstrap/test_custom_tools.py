@@ -95,7 +95,7 @@ def test_those_that_are_named_are_loaded_in_their_order_and_no_others(site: Path
         ("def tools(host): return [tool(lambda: 1, title='T')]", "is no async function."),
         (
             "async def bare(at): 'A.'\n    def tools(host): return [tool(bare, title='T')]",
-            "its function failed: KeyError: 'at'.",
+            "AssertionError: bare: parameter at declares no rule.",
         ),
         (
             f"async def f(*, format: Annotated[bool, Flag()] = True): 'F.'{TOOL_F}",
