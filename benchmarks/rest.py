@@ -107,6 +107,10 @@ def figures(rounds: Sequence[Weighed]) -> list[Figure]:
             Figure(name=name, values=[weight.lasting_pss_mib for weight in weights], unit="MiB")
             for name, weights in weighed.items()
         ),
+        Figure(
+            name="of it what no file stands behind, after load and rest by after the start",
+            values=[end.anonymous_mib / one.started.anonymous_mib for end, one in zip(ends, rounds, strict=True)],
+        ),
         Figure(name="of the server alone, after the rest", values=[one.server_pss_mib for one in ends], unit="MiB"),
         Figure(name="calls of the load", values=[one.calls for one in rounds]),
     ]

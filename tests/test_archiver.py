@@ -15,7 +15,7 @@ import pytest
 
 from mcp_agent_mail import archiver
 from mcp_agent_mail.archive.locks import ArchiveLock
-from mcp_agent_mail.archiver import Instructions
+from mcp_agent_mail.archiver import QUIET_S, Instructions, WorkEnd
 from mcp_agent_mail.features.archiving.protocol import (
     DRAIN,
     LOCK_FILE,
@@ -218,3 +218,32 @@ def test_it_imports_no_framework() -> None:
 
     for heavy in ("fastmcp", "mcp", "sqlmodel", "sqlalchemy", "aiosqlite", "typer", "asyncio", "pydantic", "git"):
         assert f"'{heavy}'" not in done.stdout
+
+
+def test_memory_is_given_back_once_after_each_time_of_work() -> None:
+    now = [0.0]
+    work_end = WorkEnd(lambda: now[0])
+    ended = []
+    for now[0], line in (
+        (QUIET_S - 1, None),
+        (QUIET_S, None),
+        (3 * QUIET_S, None),
+        (4 * QUIET_S, WAKE.rstrip()),
+        (5 * QUIET_S - 1, PING.rstrip()),
+        (5 * QUIET_S, PING.rstrip()),
+        (7 * QUIET_S, PING.rstrip()),
+    ):
+        ended.append(work_end.has_come(line))
+
+    assert ended == [False, True, False, False, False, True, False]
+
+
+def test_it_wakes_to_give_back_memory_and_not_again_before_there_was_work() -> None:
+    now = [0.0]
+    work_end = WorkEnd(lambda: now[0])
+    while_working = [work_end.at_most(wait_s) for wait_s in (None, 1.0, 2 * QUIET_S)]
+    now[0] = QUIET_S
+    work_end.has_come(None)
+
+    assert while_working == [QUIET_S, 1.0, QUIET_S]
+    assert [work_end.at_most(wait_s) for wait_s in (None, 2 * QUIET_S)] == [None, 2 * QUIET_S]

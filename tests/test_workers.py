@@ -62,7 +62,7 @@ async def test_without_a_setting_nothing_works_and_all_of_it_is_shown_as_off(
     assert workers.unseen is None
     assert workers.show() == {"acknowledgements": OFF, "retention": OFF, "signals": OFF, "webhooks": OFF}
     names = [keeper.name for keeper in workers.keepers()]
-    assert names == ["store-size", "archive-backfill", "feed-upkeep", "mail-expiry", "shared-look"]
+    assert names == ["store-size", "archive-backfill", "feed-upkeep", "mail-expiry", "shared-look", "silence"]
     assert workers.looks() == [workers.store_size.looks]
 
 
@@ -117,8 +117,9 @@ async def test_all_are_started_and_stopped_together(seeded: SeededStore, tmp_pat
         "feed-upkeep",
         "mail-expiry",
         "shared-look",
+        "silence",
     }
-    assert (before, started, [keeper.is_running for keeper in keepers]) == ([False] * 10, [True] * 10, [False] * 10)
+    assert (before, started, [keeper.is_running for keeper in keepers]) == ([False] * 11, [True] * 11, [False] * 11)
     assert len(workers.looks()) == 2
 
 

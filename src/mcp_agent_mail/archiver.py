@@ -11,14 +11,17 @@ from __future__ import annotations
 import os
 import select
 import signal
+import time
 import traceback
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
 from mcp_agent_mail.archive.locks import ArchivesBusy
 from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
+from mcp_agent_mail.core.concurrency.freed_pages import give_back_freed
 from mcp_agent_mail.core.failpoints import reach_that_kills
 from mcp_agent_mail.core.git.process import kill_git_under_way
 from mcp_agent_mail.core.plain_files import UnfitPlace
@@ -42,6 +45,8 @@ from mcp_agent_mail.features.archiving.protocol import (
 _STDIN = 0
 _STDOUT = 1
 _CHUNK = 65_536
+QUIET_S = 30.0
+"""Without anything to do, until what was freed goes back to the system."""
 TIDY_S = 5.0
 """What a stop waits for what the next start would mend."""
 
@@ -77,6 +82,29 @@ class Instructions:
             self._lines.popleft()
 
 
+class WorkEnd:
+    """Tells once after each time of work that it is over: then memory is given back."""
+
+    def __init__(self, elapsed: Callable[[], float] = time.monotonic) -> None:
+        self._elapsed = elapsed
+        self._worked_at: float | None = elapsed()
+
+    def at_most(self, wait_s: float | None) -> float | None:
+        """How long to wait for a line, where nothing else is due for `wait_s`."""
+        if self._worked_at is None:
+            return wait_s
+        return QUIET_S if wait_s is None else min(wait_s, QUIET_S)
+
+    def has_come(self, line: bytes | None) -> bool:
+        """Whether nothing but pings has come for QUIET_S, `line` included; true once."""
+        if line is not None and line != PING.rstrip():
+            self._worked_at = self._elapsed()
+        if self._worked_at is None or self._elapsed() - self._worked_at < QUIET_S:
+            return False
+        self._worked_at = None
+        return True
+
+
 def main() -> int:
     """Serve one server until it says `drain` or closes standard input; 0 either way. SIGTERM and SIGINT are ignored.
     Raises ArchivesBusy while another process works on the store's archives, and UnfitPlace where their lock is no file.
@@ -98,8 +126,11 @@ def main() -> int:
 def _serve(drain: Drain, instructions: Instructions) -> None:
     drain.resume()
     _report(Ready(pid=os.getpid(), unfinished=drain.unfinished))
+    work_end = WorkEnd()
     while True:
-        line = instructions.next(drain.begin(), drain)
+        line = instructions.next(work_end.at_most(drain.begin()), drain)
+        if work_end.has_come(line):
+            give_back_freed()
         if line is not None and line.startswith(DRAIN):
             seconds = float(line.removeprefix(DRAIN))
             pending = drain.flush(Micros(system_clock() + int(seconds * SECOND)), tidy_s=TIDY_S)

@@ -23,6 +23,7 @@ from mcp_agent_mail.features.delivery.shared_look import SharedLook
 from mcp_agent_mail.features.delivery.unseen_mail import UnseenRules, UnseenWorker
 from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.features.delivery.worker import FeedWorker
+from mcp_agent_mail.features.health.silence import SilenceWorker
 from mcp_agent_mail.features.health.store_size import StoreSizeWorker
 from mcp_agent_mail.features.messaging.overdue_acks import Escalation, EscalationLease, OverdueRules, OverdueWorker
 from mcp_agent_mail.features.messaging.owed_acks import ReminderService
@@ -53,6 +54,7 @@ class Workers:
     backfill: BackfillWorker
     feed: FeedWorker
     shared_look: SharedLook
+    silence: SilenceWorker
 
     def start(self) -> None:
         """Those that the settings want, each a task of the running loop."""
@@ -66,6 +68,7 @@ class Workers:
             self.backfill,
             self.feed,
             self.shared_look,
+            self.silence,
         ):
             if worker is not None:
                 worker.start()
@@ -75,6 +78,7 @@ class Workers:
         gets `within_s` seconds.
         """
         for worker in (
+            self.silence,
             self.shared_look,
             self.feed,
             self.backfill,
@@ -95,7 +99,7 @@ class Workers:
             *(self.store_size, self.backfill),
         )
         with_settings = (worker.keeper for worker in kept if worker is not None)
-        return [*with_settings, *self.feed.keepers(), self.shared_look.keeper]
+        return [*with_settings, *self.feed.keepers(), self.shared_look.keeper, self.silence.keeper]
 
     def looks(self) -> list[Looks]:
         """At the folder for signals, and at the store."""
@@ -147,6 +151,7 @@ def build_workers(
         backfill=BackfillWorker(store, LostArchives(store, settings.storage_root, store_size.looks)),
         feed=FeedWorker(store, keep_days=settings.feed_keep_days),
         shared_look=SharedLook(store, waiters),
+        silence=SilenceWorker(store),
     )
 
 

@@ -204,6 +204,14 @@ class Store:
                 raise self._files.fault_of(error) from error
             raise
 
+    async def let_go_of_pages(self) -> None:
+        """Free the caches of the database's pages, for a time in which nothing is to do: the next calls read what they
+        need from the system's own cache. Nothing is written. Raises what a write raises.
+        """
+        await self._writer.write(lambda tx: tx.meta.let_go_of_pages())
+        self.read_now(lambda view: view.meta.let_go_of_pages())
+        await self._long_reads.close_idle()
+
     @contextmanager
     def view_aside(self) -> Iterator[View]:
         """A view with a connection of its own, for another thread. Raises DatabaseTakenAway as soon as another file is

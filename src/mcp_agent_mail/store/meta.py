@@ -48,6 +48,10 @@ class Meta:
         """Was it made of archives alone, and has an agent of that time got no token since?"""
         return bool(self._connection.execute(_LOST_TOKENS).fetchone()[0])
 
+    def let_go_of_pages(self) -> None:
+        """Free what this connection keeps of pages that it does not need just now; nothing is written."""
+        self._connection.execute("PRAGMA shrink_memory")
+
     def schema_version(self) -> int:
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         return int(version)

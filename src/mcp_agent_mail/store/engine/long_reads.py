@@ -118,10 +118,14 @@ class LongReads:
     async def close(self) -> None:
         """Close what is idle; a connection still lent out is closed when it comes back."""
         self._closed = True
-        while self._idle:
-            await self._idle.pop().connection.close()
+        await self.close_idle()
         while self._ending:
             await self._ending.pop()
+
+    async def close_idle(self) -> None:
+        """Close those that nobody has borrowed; whoever borrows next opens one."""
+        while self._idle:
+            await self._idle.pop().connection.close()
 
     async def _opened(self) -> _Lent:
         bound = _Bound()
