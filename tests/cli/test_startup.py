@@ -64,7 +64,7 @@ def test_root_help_imports_no_command(tmp_path: Path) -> None:
 
     ours = {name for name in modules if name.startswith("mcp_agent_mail.") and ".cli" not in name}
     assert modules & HEAVY == set()
-    modules_of_core = {"errors", "escaping", "lazy", "lazy.dataclass"}
+    modules_of_core = {"errors", "escaping", "lazy", "lazy.dataclass", "lazy.pattern"}
     assert ours == {"mcp_agent_mail.core", *(f"mcp_agent_mail.core.{name}" for name in modules_of_core)}
 
 
