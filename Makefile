@@ -216,6 +216,10 @@ before: $(DEV) ## This version beside the one before it: sends, the mixed load, 
 scale: $(DEV) ## The same questions to 1,000 and 100,000 messages, in alternation
 	@exec $(BIN)/python -m benchmarks.scale $(ARGS)
 
+.PHONY: scale-million
+scale-million: $(DEV) ## The same questions to 1,000 and 1,000,000 messages of 1,000 projects, in alternation
+	@exec $(BIN)/python -m benchmarks.scale_million $(ARGS)
+
 .PHONY: leases
 leases: $(DEV) ## Reserving and releasing beside no and 10,000 live leases, in alternation with the floor
 	@exec $(BIN)/python -m benchmarks.leases $(ARGS)

@@ -21,10 +21,13 @@ CLASSES = {
     "medium": ("oakmedium", "elmmedium", "ashmedium"),
     "rare": ("oakrare", "elmrare", "ashrare"),
 }
+THREADS = ("PLANTED-0", "PLANTED-1", "PLANTED-2")
+THREAD_LETTERS = 20
 HITS = {"common": 200, "medium": 40, "rare": 4}
 
 _BODY_SIGMA = 0.9
 _SHIFT = 2.7
+_PLACES = 2**20
 _BYTES_PER_WORD = 7
 _SYLLABLES = "ba ce di fo gu ha je ki lo mu na pe qui ro su ta ve wi xo ya zen tor mal gris plex dron ul ip".split()
 _LINE_WORDS = (6, 9, 12, 15)
@@ -43,8 +46,16 @@ def _vocabulary() -> list[str]:
     return list(words)
 
 
+def _in_proportion() -> list[str]:
+    """Each word as often as it is drawn, the rarest three times: an even draw costs a third of a weighted one."""
+    ends = list(accumulate(1 / (rank + _SHIFT) for rank in range(VOCABULARY)))
+    places = [round(_PLACES * end / ends[-1]) for end in ends]
+    shares = zip(_WORDS, (0, *places), places, strict=False)
+    return [word for word, begin, end in shares for _ in range(begin, end)]
+
+
 _WORDS = _vocabulary()
-_WEIGHTS = list(accumulate(1 / (rank + _SHIFT) for rank in range(VOCABULARY)))
+_DRAWN = _in_proportion()
 COMMONEST = _WORDS[0]
 
 
@@ -55,7 +66,7 @@ class Corpus:
         self._random = random.Random(str(seed))
 
     def words(self, count: int) -> list[str]:
-        return self._random.choices(_WORDS, cum_weights=_WEIGHTS, k=count)
+        return self._random.choices(_DRAWN, k=count)
 
     def subject(self) -> str:
         return " ".join(self.words(self._random.choice(_SUBJECT_WORDS)))
@@ -77,6 +88,12 @@ def planted_words(number: int) -> list[str]:
         *(word for position, word in enumerate(CLASSES["medium"]) if position == sixth),
         *(word for position, word in enumerate(CLASSES["rare"]) if position == sixtieth),
     ]
+
+
+def planted_thread(number: int) -> str | None:
+    """The thread of letter `number` of the planted ones: THREAD_LETTERS in each of THREADS, far apart; else None."""
+    position = number % (PLANTED_LETTERS // THREAD_LETTERS)
+    return THREADS[position] if position < len(THREADS) else None
 
 
 def planted_letter(number: int) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """Makes a store of any size: `python -m benchmarks.store_maker DATABASE MESSAGES`.
 
-Every row is made by the store's own nouns (`Tx`), a thousand messages to a unit of work, so that recipients,
+Every row is made by the store's own nouns (`Tx`), many messages to a transaction, so that recipients,
 projects of a message, full-text index, delivery numbers, unread counters and reading states are those the
 product makes. Two things are not: nothing is in the outbox (the archive has nothing to do, and nothing to
 compare), and the full-text index is written in few large transactions, so it has fewer and larger segments.
@@ -15,12 +15,12 @@ import sys
 import time
 from collections import deque
 from contextlib import closing
-from dataclasses import dataclass, field
-from itertools import count, islice
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, count, islice
 from pathlib import Path
 
 from benchmarks import corpus, mix
-from benchmarks.corpus import PLANTED_LETTERS, Corpus, planted_letter
+from benchmarks.corpus import PLANTED_LETTERS, Corpus, planted_letter, planted_thread
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.core.ids import MessageId
@@ -35,15 +35,19 @@ from mcp_agent_mail.store.transaction import Tx
 BUSY = "/scale/busy"
 SMALL = "/scale/small"
 OTHERS = 38
+MANY_OTHERS = 998
 BUSY_AGENTS = 20
 SMALL_AGENTS = 4
 OTHER_AGENTS = 8
+MANY_OTHER_AGENTS = 2
+MANY_FROM = 1_000_000
+"""Stores of so many messages have MANY_OTHERS, of MANY_OTHER_AGENTS each: 1,000 projects, and 2,020 agents."""
 SMALL_MESSAGES = 20
 BUSY_SHARE = 0.55
 SMALLEST = 600
 
 _SEED = 1
-_UNIT = 1_000
+_UNIT = 10_000
 _CACHE_KIB = 256 * 1024
 _BEGIN = Micros(1_735_689_600_000_000)  # 2025-01-01
 _DAYS = 180 * 86_400 * 1_000_000
@@ -75,6 +79,17 @@ def agent_name(number: int) -> str:
     return f"Worker{number:02d}"
 
 
+def _others_of(messages: int) -> tuple[int, int]:
+    """(projects beside the busy and the small one, agents of each)"""
+    return (OTHERS, OTHER_AGENTS) if messages < MANY_FROM else (MANY_OTHERS, MANY_OTHER_AGENTS)
+
+
+def count_places(messages: int) -> tuple[int, int]:
+    """(projects, agents) of a store of so many messages."""
+    others, agents = _others_of(messages)
+    return 2 + others, BUSY_AGENTS + SMALL_AGENTS + others * agents
+
+
 def recipe() -> str:
     """Changes whenever a store made now would differ from one made before."""
     digest = hashlib.sha256(str(_SEED).encode())
@@ -101,6 +116,8 @@ def make_store(database: Path, messages: int) -> None:
         raise ValueError(f"at least {SMALLEST} messages, else the planted ones do not fit")
     migrate(database, fault_hook=no_fault)
     with closing(open_writing(database)) as connection:
+        # What fails is thrown away whole: nothing is written twice so that it could be taken back.
+        connection.execute("PRAGMA journal_mode=OFF")
         connection.execute("PRAGMA synchronous=OFF")
         connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
         maker = _Maker(Tx(connection, lambda: _BEGIN), messages)
@@ -110,12 +127,13 @@ def make_store(database: Path, messages: int) -> None:
             with connection:
                 for number in range(first, min(first + _UNIT, messages)):
                     maker.write(number)
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("PRAGMA journal_mode=WAL")
 
 
 class _Maker:
     def __init__(self, tx: Tx, messages: int) -> None:
         self._tx = tx
+        self._messages = messages
         self._random = random.Random(_SEED)
         self._corpus = Corpus(_SEED)
         self._step = _DAYS // messages
@@ -129,8 +147,9 @@ class _Maker:
     def populate(self) -> None:
         self._busy = self._place(BUSY, BUSY_AGENTS)
         self._quiet = self._place(SMALL, SMALL_AGENTS)
-        self._others = [self._place(f"/scale/other-{number:02d}", OTHER_AGENTS) for number in range(OTHERS)]
-        self._weights = [1 / (rank + 1) for rank in range(OTHERS)]
+        others, agents = _others_of(self._messages)
+        self._others = [self._place(f"/scale/other-{number:02d}", agents) for number in range(others)]
+        self._weights = list(accumulate(1 / (rank + 1) for rank in range(others)))
 
     def _place(self, human_key: str, agents: int) -> _Place:
         project = self._tx.projects.add(
@@ -159,6 +178,8 @@ class _Maker:
         place, text = self._where(number)
         sender = self._random.choice(place.agents)
         new = self._new(place, sender, text)
+        if number in self._planted:
+            new = replace(new, thread_id=planted_thread(self._planted[number]))
         message, recipients = self._tx.messages.add(new, self._recipients(place, sender, new), Micros(self.now))
         if text is None:  # a reply to a planted letter would carry its subject
             place.recent.append(message)
@@ -175,7 +196,7 @@ class _Maker:
             return self._quiet, None
         if self._random.random() < BUSY_SHARE:
             return self._busy, None
-        return self._random.choices(self._others, self._weights)[0], None
+        return self._random.choices(self._others, cum_weights=self._weights)[0], None
 
     def _new(self, place: _Place, sender: Agent, text: tuple[str, str] | None) -> NewMessage:
         answered = None

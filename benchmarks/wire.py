@@ -78,6 +78,14 @@ class McpSession:
         return status == 200 and b'"result"' in body and b'"isError":true' not in body
 
 
+class Resource(McpSession):
+    """What is no tool, within a session: instead of a tool stands the method, `resources/read`."""
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> bytes:
+        body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": tool, "params": arguments})
+        return _post(self._path, body, self._headers)
+
+
 class ModernCall:
     """The stateless era: each `tools/call` says who calls, and there is nothing to greet."""
 

@@ -9,8 +9,27 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.corpus import CLASSES, COMMONEST, HITS, PLANTED_LETTERS, Corpus, planted_letter, planted_words
-from benchmarks.store_maker import BUSY, SMALL, SMALL_MESSAGES, SMALLEST, cached_store, make_store
+from benchmarks.corpus import (
+    CLASSES,
+    COMMONEST,
+    HITS,
+    PLANTED_LETTERS,
+    THREAD_LETTERS,
+    THREADS,
+    Corpus,
+    planted_letter,
+    planted_words,
+)
+from benchmarks.store_maker import (
+    BUSY,
+    MANY_FROM,
+    SMALL,
+    SMALL_MESSAGES,
+    SMALLEST,
+    cached_store,
+    count_places,
+    make_store,
+)
 from mcp_agent_mail.domain.search.query import Filters, Order, SearchScope, read_query
 from mcp_agent_mail.store.checks.integrity import find_faults
 from mcp_agent_mail.store.database import Store
@@ -51,6 +70,19 @@ def test_a_store_has_exactly_the_messages_asked_for(database: Path) -> None:
 
     assert _one(database, "SELECT count(*) FROM messages") == SMALLEST
     assert _one(database, small) == SMALL_MESSAGES
+
+
+def test_planted_threads_are_whole_in_every_store(database: Path) -> None:
+    letters = f"SELECT count(*) FROM messages WHERE thread_id IN {THREADS}"
+
+    assert _one(database, letters) == THREAD_LETTERS * len(THREADS)
+
+
+def test_a_store_of_a_million_has_a_thousand_projects(database: Path) -> None:
+    agents = "SELECT count(*) FROM agents WHERE kind = 'agent'"
+
+    assert count_places(SMALLEST) == (_one(database, "SELECT count(*) FROM projects"), _one(database, agents))
+    assert count_places(MANY_FROM) == (1_000, 2_020)
 
 
 def test_counters_and_reading_states_agree_as_in_the_product(database: Path) -> None:
