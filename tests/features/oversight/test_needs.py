@@ -99,6 +99,19 @@ async def test_an_introduction_is_its_requests_and_nothing_else(seeded: SeededSt
     assert [one.names for one in (await early.needs(OPERATOR)).late] == [["QuietFox"]]
 
 
+async def test_where_a_person_owes_nothing_no_mail_is_looked_at_to_count_it(
+    seeded: SeededStore, service: OversightService
+) -> None:
+    statements: list[str] = []
+    seeded.store._reading.set_trace_callback(statements.append)
+    nothing = await service.count(OPERATOR)
+    seeded.store._reading.set_trace_callback(None)
+
+    assert nothing == NeedCounts(unread=0, needs=0)
+    assert statements
+    assert not [one for one in statements if "recipients_unacked" in one]
+
+
 async def test_what_is_to_acknowledge_is_urgent_first_then_the_oldest_and_once_each(
     seeded: SeededStore, service: OversightService, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -248,6 +248,7 @@ QUERIES = [
     MailQuery(limit=9),
     MailQuery(limit=9, with_closed=True),
     MailQuery(limit=9, is_system=True),
+    MailQuery(limit=9, projects=[ProjectId(1)]),
     MailQuery(limit=9, topic="release"),
     MailQuery(limit=9, importance=Importance.URGENT),
     MailQuery(limit=9, thread_id="T-1"),

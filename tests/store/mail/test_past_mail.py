@@ -11,6 +11,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER, MessageId
 from mcp_agent_mail.domain.attachments import Attachment, StoredContent
 from mcp_agent_mail.domain.messages import RecipientKind
+from mcp_agent_mail.store.mail import past_mail
 from mcp_agent_mail.store.mail.past_mail import DAY, MailDay
 from mcp_agent_mail.store.transaction import Tx
 from tests.seeded_store import SeededStore, open_seeded_store
@@ -82,3 +83,43 @@ async def test_carriers_are_mail_with_attachments_below_one(seeded: SeededStore)
     assert [one.id for one in everything] == [ids[2], ids[0]]
     assert [one.id for one in older] == [ids[0]]
     assert elsewhere == []
+
+
+async def test_mail_that_carries_nothing_and_what_others_carry_is_leapt_over(
+    seeded: SeededStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(past_mail, "REACH", 6)
+    carriers = []
+    for _ in range(2):
+        own, _ = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red]))
+        carriers.append(own.id)
+        for _ in range(5):
+            other, _ = await seeded.post(seeded.letter(seeded.fox), *seeded.addressed([seeded.fox]))
+            await seeded.store.write(partial(_carry, other.id))
+        for _ in range(5):
+            await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red]))
+    for one in carriers:
+        await seeded.store.write(partial(_carry, one))
+
+    everything = await seeded.store.read(
+        lambda view: view.past_mail.carriers(seeded.app.id, MessageId(MOST_NUMBER), limit=9)
+    )
+    newest = await seeded.store.read(
+        lambda view: view.past_mail.carriers(seeded.app.id, MessageId(MOST_NUMBER), limit=1)
+    )
+
+    assert [one.id for one in everything] == carriers[::-1]
+    assert [one.id for one in newest] == carriers[1:]
+
+
+async def test_mail_that_came_before_the_days_is_not_looked_up(seeded: SeededStore) -> None:
+    """What no clock makes shows that: mail that was sent after it came."""
+    await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red]))
+    since = Micros(seeded.clock() // DAY * DAY)
+    came = "UPDATE message_projects SET delivered_ts = ?"
+
+    counted = await seeded.store.read(lambda view: view.past_mail.days(seeded.app.id, since, 9))
+    await seeded.store.write(lambda tx: tx.past_mail._connection.execute(came, (since - 1,)).rowcount)
+    uncounted = await seeded.store.read(lambda view: view.past_mail.days(seeded.app.id, since, 9))
+
+    assert (counted, uncounted) == ([MailDay(since // DAY, 1)], [])

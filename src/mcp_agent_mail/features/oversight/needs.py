@@ -102,9 +102,9 @@ def look_at_needs(view: View, place: NeedsPlace, late_until: Micros) -> Needs:
 
 def count_needs(view: View) -> NeedCounts:
     """What agents owe each other asks nothing of the person, and is not counted."""
-    unread, _ = view.all_mail.count_to_person()
+    unread, owed = view.all_mail.count_to_person()
     counts = (
-        view.all_mail.count_pressing(MOST_NEEDS + 1),
+        view.all_mail.count_pressing(MOST_NEEDS + 1) if owed else 0,
         view.contact_pages.count_requests(view.now, MOST_NEEDS + 1),
     )
     return NeedCounts(

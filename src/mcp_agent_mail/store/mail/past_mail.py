@@ -21,13 +21,15 @@ MOST_WALKED = 2_000
 MOST_COPIES = 20_000
 """And copies of them."""
 REACH = 50_000
-"""Messages that one page of attachments looks back over."""
+"""So often one page of attachments leaps from a message that carries some to mail of the project."""
 
+# Nothing is delivered before it was sent: what came earlier is not looked up.
 _DAYS = """
 WITH walked AS (
-    SELECT message_id FROM message_projects WHERE project_id = :project ORDER BY message_id DESC LIMIT :most)
+    SELECT message_id, delivered_ts FROM message_projects WHERE project_id = :project
+    ORDER BY message_id DESC LIMIT :most)
 SELECT m.created_ts / :day AS day, count(*) FROM walked CROSS JOIN messages m ON m.id = walked.message_id
-WHERE m.created_ts >= :since GROUP BY day ORDER BY day DESC LIMIT :limit
+WHERE walked.delivered_ts >= :since AND m.created_ts >= :since GROUP BY day ORDER BY day DESC LIMIT :limit
 """
 _PAIRS = """
 WITH walked AS (
@@ -45,14 +47,20 @@ FROM pairs CROSS JOIN agents s ON s.id = pairs.sender_id CROSS JOIN projects sp 
 CROSS JOIN agents a ON a.id = pairs.agent_id CROSS JOIN projects ap ON ap.id = a.project_id
 ORDER BY pairs.messages DESC, pairs.newest DESC, pairs.sender_id, pairs.agent_id LIMIT :limit
 """
+_CARRIER = "(SELECT max(message_id) FROM message_attachments WHERE message_id <= {})"
+_OF_PROJECT = "(SELECT max(message_id) FROM message_projects WHERE project_id = :project AND message_id <= {})"
+_FIRST = _CARRIER.format(":before - 1")
+_NEXT = _CARRIER.format("mail - (carrier = mail)")
+# From a message that carries something to the newest mail of the project up to there, and back, until both are one: so
+# it walks through neither a project that carries little nor what all others carry.
 _CARRIERS = f"""
-WITH walked AS (
-    SELECT message_id FROM message_projects
-    WHERE project_id = :project AND message_id < :before ORDER BY message_id DESC LIMIT :reach)
-SELECT {HEAD_COLUMNS}
-FROM walked CROSS JOIN message_attachments carried ON carried.message_id = walked.message_id
-CROSS JOIN messages m ON m.id = walked.message_id {HEAD_JOINS}
-ORDER BY walked.message_id DESC LIMIT :limit
+WITH RECURSIVE leaps (carrier, mail, found) AS (
+    SELECT {_FIRST}, {_OF_PROJECT.format(_FIRST)}, 0
+    UNION ALL
+    SELECT {_NEXT}, {_OF_PROJECT.format(_NEXT)}, found + (carrier = mail) FROM leaps
+    WHERE mail IS NOT NULL AND found + (carrier = mail) < :limit ORDER BY 1 DESC LIMIT :reach)
+SELECT {HEAD_COLUMNS} FROM leaps CROSS JOIN messages m ON m.id = leaps.carrier {HEAD_JOINS}
+WHERE leaps.carrier = leaps.mail ORDER BY leaps.carrier DESC LIMIT :limit
 """
 
 
@@ -89,6 +97,6 @@ class MailHistory:
         return [MailPair._make(row) for row in self._connection.execute(_PAIRS, asked)]
 
     def carriers(self, project_id: ProjectId, before: MessageId, limit: int) -> list[MessageHead]:
-        """Messages below `before` that carry attachments, newest first; it looks back over REACH messages."""
+        """Messages below `before` that carry attachments, newest first; it looks as far back as REACH leaps go."""
         asked = {"project": project_id, "before": before, "reach": REACH, "limit": limit}
         return [to_head(row) for row in self._connection.execute(_CARRIERS, asked)]
