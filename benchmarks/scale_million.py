@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import shutil
 import statistics
 import subprocess
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.__main__ import machine, say
+from benchmarks.care import LOOK_S, peak_of
 from benchmarks.corpus import CLASSES, COMMONEST, THREADS, Corpus
 from benchmarks.load import Client
 from benchmarks.pages.__main__ import ANSWERS, SETTINGS
@@ -218,15 +218,25 @@ def open_on(stand: Stand, store: Path) -> Running:
 
 
 def check_store(root: Path) -> Measured:
-    """`am doctor check` as a person runs it where no server does: seconds, and those of a core."""
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    """`am doctor check` as a person runs it where no server does: seconds, those of a core, and its memory at most."""
     command = [sys.executable, "-m", "mcp_agent_mail", "doctor", "check", "--json"]
-    ended = subprocess.run(command, env={**os.environ, "STORAGE_ROOT": str(root)}, capture_output=True, check=False)
-    seconds, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if ended.returncode:
-        raise Refused(f"am doctor check: {ended.returncode} {ended.stdout[-2000:]!r} {ended.stderr[-2000:]!r}")
-    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"seconds": seconds, "cpu_s": cpu_s, "peak_mib": after.ru_maxrss / 1024}
+    with tempfile.TemporaryFile() as said:
+        began = time.perf_counter()
+        process = subprocess.Popen(
+            command, env={**os.environ, "STORAGE_ROOT": str(root)}, stdout=said, stderr=subprocess.STDOUT
+        )
+        peak_mib = 0
+        while True:
+            peak_mib = max(peak_mib, peak_of(process.pid))
+            ended, status, used = os.wait4(process.pid, os.WNOHANG)
+            if ended:
+                break
+            time.sleep(LOOK_S)
+        seconds, process.returncode = time.perf_counter() - began, os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        if process.returncode:
+            raise Refused(f"am doctor check: {process.returncode} {said.read()[:4000]!r}")
+    return {"seconds": seconds, "cpu_s": used.ru_utime + used.ru_stime, "peak_mib": peak_mib}
 
 
 def figures(rounds: Sequence[Round], starts: Sequence[dict[int, float]], sizes: Sequence[int]) -> list[Figure]:

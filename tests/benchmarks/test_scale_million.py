@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
@@ -12,7 +13,19 @@ import pytest
 from benchmarks.processes import Server
 from benchmarks.report import Figure
 from benchmarks.scale import FLOOR, Measured
-from benchmarks.scale_million import FEWEST_CALLS, PAGES, SEND, Ask, Round, figures, in_turn, questions
+from benchmarks.scale_million import (
+    FEWEST_CALLS,
+    PAGES,
+    SEND,
+    Ask,
+    Round,
+    check_store,
+    copied,
+    figures,
+    in_turn,
+    questions,
+)
+from benchmarks.store_maker import SMALLEST, make_store
 from benchmarks.wire import Refused
 
 SMALL, LARGE = 1_000, 1_000_000
@@ -84,3 +97,16 @@ def test_a_refusal_is_counted_and_the_others_are_asked_on(capsys: pytest.Capture
 
     assert (found[1]["refused"], found[2]["refused"]) == (0, 1 + FEWEST_CALLS)
     assert "2: busy" in capsys.readouterr().err
+
+
+def test_a_copy_is_checked_and_a_finding_refuses_it(tmp_path: Path) -> None:
+    make_store(tmp_path / "made" / "mail.sqlite3", SMALLEST)
+    root = copied({SMALLEST: tmp_path / "made" / "mail.sqlite3"}, tmp_path)[SMALLEST].parent
+
+    check = check_store(root)
+    root.chmod(0o755)
+
+    assert check["cpu_s"] > 0
+    assert 5 < check["peak_mib"] < 150
+    with pytest.raises(Refused, match="permissions"):
+        check_store(root)
