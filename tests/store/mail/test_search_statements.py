@@ -2,12 +2,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.search.query import Hit, Order
 from mcp_agent_mail.store.engine.connection import open_writing
+from mcp_agent_mail.store.mail import search as search_module
+from mcp_agent_mail.store.mail import search_filters
 from tests.seeded_store import open_seeded_store
 from tests.store.mail.search_room import Room
 
@@ -94,3 +97,60 @@ async def test_several_projects_are_searched_as_one_and_each_message_is_found_on
     }
     assert len(found) == 3
     assert sorted(await room.ids("plan")) == [of_app, of_both]
+
+
+@pytest.mark.parametrize("query", ["pl*", "subject:pl*", "pl* dr*", "pl* OR dr*", "pl* NOT dr*", '"the pl" *'])
+@pytest.mark.parametrize("more", [{}, {"importance": Importance.HIGH}, {"thread_id": "TKT-7"}])
+async def test_the_newest_mail_tells_of_beginnings_what_the_index_does(
+    room: Room, monkeypatch: pytest.MonkeyPatch, query: str, more: dict[str, Any]
+) -> None:
+    for bound, value in {"CANDIDATES": 4, "FEW": 0, "WALKS": (64,)}.items():
+        monkeypatch.setattr(search_filters if bound == "FEW" else search_module, bound, value)
+    for number in range(30):
+        subject = ("The plan", "News", "A draft")[number % 3]
+        await room.post(subject, ("the plan, a draft", "explain", "the platform")[number % 4 % 3], **more)
+        await room.post("The plan", "of another kind")
+    read = await room.ids(query, limit=4, **more)
+
+    monkeypatch.setattr(search_module, "WALKS", ())
+
+    assert read == await room.ids(query, limit=4, **more)
+    assert len(read) == 4
+
+
+async def test_of_a_beginning_that_little_mail_has_the_index_is_asked(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_module, "WALKS", (2, 4))
+    old = await room.post("The plan")
+    for _ in range(6):
+        await room.post("News")
+
+    assert await room.ids("pl*") == [old]
+
+
+async def test_a_beginning_is_found_in_ones_own_mail_of_other_projects_and_in_no_other_there(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_module, "CANDIDATES", 1)
+    seeded = room.seeded
+    here = [await room.post("plan") for _ in range(3)]
+    foreign = await room.post("plan", sender=seeded.fox, to=[seeded.lib_blue])
+    blind = await room.post("plan", sender=seeded.fox, to=[seeded.lib_blue], bcc=[seeded.red])
+    own = await room.post("plan", sender=seeded.red, to=[seeded.fox])
+
+    assert await room.ids("pl*", reader=seeded.red, limit=3) == [own, blind, here[2]]
+    assert await room.ids("pl*", reader=seeded.green, limit=2) == [own, here[2]]
+    assert await room.ids("pl*", limit=2) == [own, here[2]]
+    assert await room.ids("pl*", reader=seeded.fox, whole_project=False, limit=1) == [own]
+    assert foreign in await room.ids("pl*", beside=seeded.lib, limit=3)
+
+
+async def test_who_may_not_read_the_project_finds_by_a_beginning_what_it_takes_part_in(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_module, "CANDIDATES", 1)
+    mine = await room.post("plan", to=[room.seeded.fox])
+    await room.post("plan")
+
+    assert await room.ids("pl*", reader=room.seeded.fox, whole_project=False, limit=1) == [mine]

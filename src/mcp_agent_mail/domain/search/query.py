@@ -32,10 +32,8 @@ MAX_PREFIXES = 8
 MAX_DEPTH = 20
 # Within one message the index cannot be interrupted: NEAR of 480 words took a second for each of 100 KB.
 MAX_NEAR = 8
-# Hits are found by all phrases and ranked by the first of them.
-MAX_RANKED = 8
-_DEFAULT_DISTANCE = 10
-_MAX_DISTANCE = 1_000
+MAX_RANKED = 8  # Of its phrases; hits are found by all of them.
+_DEFAULT_DISTANCE, _MAX_DISTANCE = 10, 1_000
 
 SUBJECT = "subject"
 BODY = "body_md"
@@ -112,11 +110,12 @@ Columns = frozenset[str]
 class SearchQuery:
     """A query that can find something. `expression` finds its hits in the index, `in_subject` those with a word there;
     `phrases` are what hits are ranked by. `bare_words`: words side by side, and nothing else, were asked for.
-    `is_literal`: the text is none in this syntax, so that its words are looked for as they stand.
+    `is_literal`: it is none in this syntax, so that its words are looked for. `node` is what was understood.
     """
 
     expression: str
     in_subject: str
+    node: Node
     phrases: tuple[Phrase, ...]
     bare_words: tuple[Phrase, ...] = ()
     is_literal: bool = False
@@ -200,6 +199,7 @@ def read_query(text: str) -> SearchQuery | None:
     return SearchQuery(
         expression=expression,
         in_subject=f"({expression}) AND ({in_subject})",
+        node=node,
         phrases=phrases,
         bare_words=tuple(dict.fromkeys(_ranked_by(node))) if is_bare else (),
         is_literal=is_literal,

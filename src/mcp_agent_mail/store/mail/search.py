@@ -32,9 +32,17 @@ from mcp_agent_mail.domain.search.expansion import (
 )
 from mcp_agent_mail.domain.search.query import Filters, Hit, Order, Phrase, SearchQuery, SearchScope, written_phrase
 from mcp_agent_mail.domain.search.ranking import RankedText, excerpt, first_match, ranked, words_of
+from mcp_agent_mail.domain.search.text_query import has_short_beginning, holds, is_in_subject
 from mcp_agent_mail.domain.threads import thread_of
 from mcp_agent_mail.store.mail.search_filters import FEW, find_few, is_for_several, search_parameters
-from mcp_agent_mail.store.mail.search_statements import RANKED_CHARACTERS, FoundRow, as_one, read_rows, rows_sql
+from mcp_agent_mail.store.mail.search_statements import (
+    RANKED_CHARACTERS,
+    FoundRow,
+    as_one,
+    newest_mail_sql,
+    read_rows,
+    rows_sql,
+)
 
 T = TypeVar("T")
 
@@ -46,6 +54,8 @@ SUBJECT_REACH = 20_000
 """... as far back as this many ids, and ..."""
 SUBJECT_WALK = 1_000
 """... as about this many hits, if they lie as the newest do: that bounds how much of the index is walked for them."""
+WALKS = (100, 400)
+"""So many of the newest messages are read for a beginning of few letters, before the index is asked."""
 OTHER_CANDIDATES = 40
 """So many of the newest hits of each word are ranked when too little holds all words ..."""
 PAIR_CANDIDATES = 100
@@ -170,6 +180,8 @@ class _Search:
     def _candidates(self) -> list[FoundRow]:
         """The newest hits, and of the older ones those with a word in the subject."""
         bound = max(self._limit, CANDIDATES)
+        if (walked := self._walked(bound)) is not None:
+            return walked
         newest = self._rows(self._query.expression, limit=bound)
         if len(newest) < bound:
             return newest
@@ -179,6 +191,22 @@ class _Search:
         assert isinstance(low, int)
         older = self._rows(self._query.in_subject, limit=SUBJECT_CANDIDATES, high=last - 1, low=max(low, first - reach))
         return newest + older
+
+    def _walked(self, bound: int) -> list[FoundRow] | None:
+        """The candidates, where the newest mail has enough of them: of beginnings of few letters. None asks the index,
+        and so does what is rare.
+        """
+        reader = self._reader
+        if not reader.whole_project or reader.more_projects or not has_short_beginning(self._query):
+            return None
+        sql = as_one(newest_mail_sql(reader, self._filters))
+        for length in WALKS:
+            mail = read_rows(self._connection.execute(sql, self._parameters | {"walked": length}).fetchone())
+            found = [row for row in mail if holds(self._query, row.subject, row.beginning)]
+            if len(found) >= bound:
+                older = [row for row in found[bound:] if is_in_subject(self._query, row.subject)]
+                return found[:bound] + older[:SUBJECT_CANDIDATES]
+        return None
 
     def _names(self, parts: dict[str, str]) -> dict[str, list[str]]:
         """For each text the names, of those that mail spoke of first lately, with the text's part inside.

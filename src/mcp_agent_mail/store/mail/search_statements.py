@@ -26,8 +26,7 @@ _COLUMNS = f"""SELECT m.id AS id, m.subject AS subject, m.importance AS importan
     mp.project_id AS project_id,
     CASE WHEN m.body_bytes > {RANKED_CHARACTERS} THEN substr(m.body_md, 1, {RANKED_CHARACTERS}) ELSE m.body_md END
         AS beginning"""
-_JOINS = """CROSS JOIN messages m ON m.id = messages_fts.rowid
-JOIN agents a ON a.id = m.sender_id JOIN projects p ON p.id = m.project_id"""
+_SENDERS = "JOIN agents a ON a.id = m.sender_id JOIN projects p ON p.id = m.project_id"
 _OF_ONE = "LEFT JOIN message_projects mp ON mp.project_id = :project AND mp.message_id = m.id"
 # Mail of several of the projects is shown as its sender's, else as the oldest project's.
 _OF_MANY = """LEFT JOIN message_projects mp ON mp.message_id = m.id AND mp.project_id = (
@@ -74,17 +73,44 @@ class FoundRow(NamedTuple):
 _NAMES = ", ".join(FoundRow._fields)
 
 
+def _filtering(filters: Filters) -> list[str]:
+    return [condition for name, condition in _FILTERS.items() if getattr(filters, name) is not None]
+
+
 def rows_sql(reader: SearchScope, filters: Filters, *, among: bool = False, oldest_first: bool = False) -> str:
     """Gives at most `:limit` messages that `:match` finds, of ids from `:low` to `:high`, as columns of FoundRow; with
     `among` of those in `:ids` alone, each of which is looked at by itself.
     """
     conditions = ["messages_fts MATCH :match", "messages_fts.rowid BETWEEN :low AND :high"]
     conditions.append(_WHOLE_PROJECT if reader.whole_project else _OWN_ALONE)
-    conditions += [condition for name, condition in _FILTERS.items() if getattr(filters, name) is not None]
-    return f"""{_COLUMNS} FROM {_FEW if among else "messages_fts"} {_JOINS}
+    conditions += _filtering(filters)
+    return f"""{_COLUMNS} FROM {_FEW if among else "messages_fts"}
+CROSS JOIN messages m ON m.id = messages_fts.rowid {_SENDERS}
 {_OF_MANY if reader.more_projects else _OF_ONE}
 WHERE {" AND ".join(conditions)}
 ORDER BY messages_fts.rowid {"ASC" if oldest_first else "DESC"} LIMIT :limit"""
+
+
+_NEWEST_MAIL = """(
+    SELECT message_id AS id FROM message_projects WHERE project_id = :project AND message_id BETWEEN :low AND :high
+    ORDER BY message_id DESC LIMIT :walked) AS project_mail"""
+_OWN_MAIL = """(
+    SELECT id FROM messages INDEXED BY messages_sender WHERE sender_id = :agent ORDER BY id DESC LIMIT :walked
+) AS sent UNION SELECT id FROM (
+    SELECT message_id AS id FROM recipients INDEXED BY recipients_inbox
+    WHERE agent_id = :agent AND delivery_seq IS NOT NULL ORDER BY delivery_seq DESC LIMIT :walked) AS got"""
+
+
+def newest_mail_sql(reader: SearchScope, filters: Filters) -> str:
+    """Gives, newest first, what the filters leave of the newest `:walked` messages of the project and the reader's own,
+    as columns of FoundRow: whatever they hold.
+    """
+    own = "" if reader.agent_id is None else f" UNION SELECT id FROM {_OWN_MAIL}"
+    conditions = [_WHOLE_PROJECT, *_filtering(filters)]
+    return f"""{_COLUMNS} FROM (SELECT id FROM {_NEWEST_MAIL}{own} ORDER BY id DESC LIMIT :walked) AS walk
+CROSS JOIN messages m ON m.id = walk.id {_SENDERS}
+{_OF_ONE}
+WHERE {" AND ".join(conditions)} ORDER BY m.id DESC"""
 
 
 def as_one(rows: str) -> str:
