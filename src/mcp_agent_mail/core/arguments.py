@@ -137,14 +137,10 @@ def bind(
     ones stand in `given` and are not the call's own.
     """
     offered = _offered([*params, *taken_out], hidden)
-    missing, wrong, bound = [], [], {}
-    for name, param in params.items():
+    missing, wrong, bound = [], [], {name: param.default for name, param in params.items()}
+    for name, param in _asked(params, given):
         value = given.get(name)
-        if value is None and not param.required:
-            bound[name] = param.default
-            continue
         if param.required and param.is_left_out(value):
-            bound[name] = param.default
             if given.get(param.unless or "") is None:
                 missing.append(name)
             continue
@@ -162,6 +158,11 @@ def bind(
         ways = ways_for([one.name for one in unknown if not one.nearest], offered, tool=what)
         raise _Mistakes(what, unknown, missing, wrong, offered, required, ways).as_error()
     return bound
+
+
+def _asked(params: Mapping[str, Param], given: Mapping[str, Any]) -> list[tuple[str, Param]]:
+    """But for those that may be left out and are: most of a tool's."""
+    return [(name, param) for name, param in params.items() if param.required or given.get(name) is not None]
 
 
 def _own(given: Mapping[str, Any], filled: Collection[str]) -> dict[str, Any]:
