@@ -12,6 +12,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
+from mcp_agent_mail.store.engine.long_reads import ReadBound
 from mcp_agent_mail.store.instrumented_store import InstrumentedStore
 from mcp_agent_mail.store.transaction import Tx, View
 
@@ -84,3 +85,15 @@ async def test_a_plain_store_counts_nothing(tmp_path: Path) -> None:
         await store.read(lambda view: view.meta.checked_at())
 
         assert store.queries is None
+
+
+def _count_twice(connection: sqlite3.Connection, _: ReadBound) -> int:
+    return sum(connection.execute("SELECT count(*) FROM projects").fetchone()[0] for _ in range(2))
+
+
+async def test_work_on_the_thread_of_a_long_read_is_noted_by_what_it_is(store: InstrumentedStore) -> None:
+    assert await store.long_query(_count_twice) == 0
+
+    ((kind, name),) = noted(store)
+    assert (kind, name.endswith("_count_twice")) == ("long_read", True)
+    assert noted(store)[kind, name][1] == 2

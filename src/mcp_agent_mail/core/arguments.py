@@ -137,7 +137,7 @@ def bind(
     ones stand in `given` and are not the call's own.
     """
     offered = _offered([*params, *taken_out], hidden)
-    missing, wrong, bound = [], [], {name: param.default for name, param in params.items()}
+    missing, wrong, bound = [], [], _defaults(params)
     for name, param in _asked(params, given):
         value = given.get(name)
         if param.required and param.is_left_out(value):
@@ -158,6 +158,10 @@ def bind(
         ways = ways_for([one.name for one in unknown if not one.nearest], offered, tool=what)
         raise _Mistakes(what, unknown, missing, wrong, offered, required, ways).as_error()
     return bound
+
+
+def _defaults(params: Mapping[str, Param]) -> dict[str, Any]:
+    return {name: param.default for name, param in params.items()}
 
 
 def _asked(params: Mapping[str, Param], given: Mapping[str, Any]) -> list[tuple[str, Param]]:

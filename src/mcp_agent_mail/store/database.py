@@ -23,7 +23,7 @@ from mcp_agent_mail.store.engine.expiry_clock import ExpiryClock
 from mcp_agent_mail.store.engine.faults import OpenFiles, is_outside_fault
 from mcp_agent_mail.store.engine.growth_limit import GrowthLimit
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
-from mcp_agent_mail.store.engine.long_reads import LongReads, run_on_its_thread
+from mcp_agent_mail.store.engine.long_reads import LongReads, ReadBound
 from mcp_agent_mail.store.engine.migrate import migrate
 from mcp_agent_mail.store.engine.schema import require_own_schema
 from mcp_agent_mail.store.engine.writer import Unit, Writer
@@ -226,9 +226,8 @@ class Store:
         async with self._long_reads.connection(current_turn()) as connection:
             yield connection
 
-    async def long_query(self, query: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `query` as a whole on the thread of such a connection. It is interrupted inside of SQLite alone: what it
-        does between its statements is to be bounded.
+    async def long_query(self, query: Callable[[sqlite3.Connection, ReadBound], T]) -> T:
+        """What `query` gives, as a whole on the thread of such a connection. It asks its bound between statements where
+        it does more there than a moment's work.
         """
-        async with self.long_read() as connection:
-            return await run_on_its_thread(connection, query)
+        return await self._long_reads.run(query, current_turn())

@@ -17,6 +17,7 @@ from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.connection import CountingConnection
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures, name_of, place
+from mcp_agent_mail.store.engine.long_reads import ReadBound
 from mcp_agent_mail.store.engine.writer import Unit
 from mcp_agent_mail.store.transaction import Tx, View
 
@@ -67,6 +68,19 @@ class InstrumentedStore(Store):
         """Noted by the function that borrows the connection, with all that it does meanwhile."""
         borrower = sys._getframe(1)  # noqa: SLF001  # a name is all that is taken
         return self._measured(place(borrower.f_globals["__name__"], borrower.f_code.co_qualname))
+
+    async def long_query(self, query: Callable[[sqlite3.Connection, ReadBound], T]) -> T:
+        """As `Store.long_query`, and noted under the name of `query`."""
+
+        def measured(connection: sqlite3.Connection, bound: ReadBound) -> T:
+            before, began = _statements(connection), time.perf_counter()
+            try:
+                return query(connection, bound)
+            finally:
+                took_s = time.perf_counter() - began
+                self.queries.note("long_read", name_of(query), took_s, _statements(connection) - before)
+
+        return await super().long_query(measured)
 
     @asynccontextmanager
     async def _measured(self, borrower: str) -> AsyncIterator[aiosqlite.Connection]:

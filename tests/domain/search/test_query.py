@@ -56,6 +56,8 @@ def find(index: sqlite3.Connection, text: str) -> list[int]:
         ("build AND care", [1, 3]),
         ("took OR secret", [2, 4]),
         ("plan NOT build", [4]),
+        ("plan" + " NOT build" * 300, [4]),
+        ("plan" + " NOT none" * 300 + " NOT build", [4]),
         ("tests NOT build plan", [2]),
         ("care OR took AND long", [1, 2, 3]),
         ("(care OR took) AND long", [2]),

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import sqlite3
+import unicodedata
 from contextlib import closing
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -205,3 +207,24 @@ def test_messages_of_one_thread_lift_one_another() -> None:
     )
 
     assert order("plan", alone, weak, strong) == [2, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "text", ["\u00c9t\u00e9", "E\u0301te\u0301", "\uac00 a\u1100\u1161", "\u304b\u3099", "\u0130", "\u00df"]
+)
+def test_long_texts_are_folded_as_short_ones(text: str) -> None:
+    assert folded(f"{text} " * 400) == folded(f"{text} ") * 400
+
+
+def test_marks_on_one_letter_are_put_in_order_by_so_many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = []
+    real = unicodedata.normalize
+
+    def watched(form: Any, text: str) -> str:
+        lengths.append(len(text))
+        return real(form, text)
+
+    monkeypatch.setattr(unicodedata, "normalize", watched)
+
+    assert folded("a" + "\u0301\u0316" * 2_000) == "a"
+    assert max(lengths) <= 256

@@ -16,7 +16,7 @@ from mcp_agent_mail.core.concurrency.turns import TooMuchAtOnce
 from mcp_agent_mail.store.engine import long_reads
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.faults import DatabaseTakenAway, OpenFiles, StoreDamaged
-from mcp_agent_mail.store.engine.long_reads import LongReads, ReadTooLong
+from mcp_agent_mail.store.engine.long_reads import LongReads, ReadBound, ReadTooLong
 
 _NUMBERS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
 _ENDLESS = f"SELECT count(*) FROM ({_NUMBERS})"
@@ -288,4 +288,75 @@ async def test_damage_that_is_met_while_another_file_is_there_is_told_as_that(pa
 
     with pytest.raises(DatabaseTakenAway):
         await meet_damage()
+    await reads.close()
+
+
+async def test_work_on_the_thread_of_a_connection_is_given_back_with_its_place(path: Path) -> None:
+    reads = LongReads(path, connections=1)
+
+    def count(connection: sqlite3.Connection, _: ReadBound) -> tuple[int, threading.Thread]:
+        return connection.execute("SELECT count(*) FROM scratch").fetchone()[0], threading.current_thread()
+
+    counted, thread = await reads.run(count)
+    assert counted == 0
+    assert thread is not threading.main_thread()
+    assert (await reads.run(count))[1] is thread
+
+    await reads.close()
+
+
+async def test_the_place_of_work_that_is_cancelled_is_free_when_its_thread_has_ended(path: Path) -> None:
+    reads = LongReads(path, connections=1)
+    began, may_end = threading.Event(), threading.Event()
+    left = []
+
+    def work(_: sqlite3.Connection, bound: ReadBound) -> None:
+        began.set()
+        may_end.wait()
+        left.append(bound.is_to_stop())
+
+    working = asyncio.ensure_future(reads.run(work, "one"))
+    await asyncio.to_thread(began.wait)
+    working.cancel()
+    other = asyncio.ensure_future(reads.run(lambda connection, _: connection.execute("SELECT 1").fetchone(), "two"))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not working.done()
+    assert not other.done()
+
+    may_end.set()
+    assert await other == (1,)
+    assert left == [True]
+    assert working.cancelled()
+
+    await reads.close()
+
+
+async def test_what_is_done_between_statements_ends_with_the_time_too(path: Path) -> None:
+    reads = LongReads(path, connections=1, time_bound_s=0.01)
+
+    def work(_: sqlite3.Connection, bound: ReadBound) -> None:
+        while True:
+            bound.require()
+
+    with pytest.raises(ReadTooLong):
+        await reads.run(work)
+    assert await reads.run(lambda connection, _: connection.execute("SELECT 1").fetchone()) == (1,)
+
+    await reads.close()
+
+
+async def test_where_single_steps_take_long_the_time_is_looked_at_at_each_few(path: Path) -> None:
+    reads = LongReads(path, connections=1, time_bound_s=0.01)
+    asked = []
+
+    def work(connection: sqlite3.Connection, bound: ReadBound) -> None:
+        connection.create_function("slow", 1, lambda number: asked.append(number) or time.sleep(0.001))
+        with bound.asked_often(connection):
+            connection.execute(f"SELECT slow(i) FROM ({_NUMBERS} LIMIT 400)").fetchall()
+
+    with pytest.raises(ReadTooLong):
+        await reads.run(work)
+    assert len(asked) < 200
+
     await reads.close()

@@ -278,11 +278,9 @@ class _Parser:
         return _joined(Both, self._chain(self._both, "AND", columns))
 
     def _both(self, columns: Columns) -> Node | None:
-        wanted, *unwanted = self._chain(self._group, "NOT", columns)
-        for part in unwanted:
-            if wanted is not None and part is not None:
-                wanted = Without(wanted, part)
-        return wanted
+        wanted, *others = self._chain(self._group, "NOT", columns)
+        unwanted = _joined(Either, others)  # As one: the index's parser has a place for each NOT inside of another.
+        return wanted if wanted is None or unwanted is None else Without(wanted, unwanted)
 
     def _group(self, columns: Columns) -> Node | None:
         items = [self._item(columns)]

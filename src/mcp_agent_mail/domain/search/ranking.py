@@ -40,6 +40,8 @@ _DAY = 86_400 * SECOND
 SNIPPET_CHARACTERS = 200
 _BEFORE_MATCH = 60
 _EDGE = 12
+_PIECE = 256
+"""Texts are folded by so many characters: marks on one letter are put in order, at the square of how many there are."""
 
 _QUOTED = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 _COMBINING = re.compile(r"[\u0300-\u036f]+")
@@ -63,9 +65,20 @@ class RankedText(NamedTuple):
 
 def folded(text: str) -> str:
     """As the index compares: letter case and the accents of letters do not count."""
+    lower = text.lower()
     if text.isascii():
-        return text.lower()
-    return unicodedata.normalize("NFC", _COMBINING.sub("", unicodedata.normalize("NFD", text.lower())))
+        return lower
+    pieces, at = [], 0
+    while at < len(lower):
+        # At a blank, if there is one: what is written as several characters is in one piece.
+        end = at + _PIECE if len(lower) - at <= _PIECE else lower.rfind(" ", at, at + _PIECE) + 1 or at + _PIECE
+        pieces.append(_without_accents(lower[at:end]))
+        at = end
+    return "".join(pieces)
+
+
+def _without_accents(text: str) -> str:
+    return unicodedata.normalize("NFC", _COMBINING.sub("", unicodedata.normalize("NFD", text)))
 
 
 def words_of(phrase: Phrase) -> list[str]:

@@ -6,8 +6,8 @@ import asyncio
 import contextvars
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,14 +30,8 @@ MAX_WAITING_EACH = 20
 TURN_WITHIN_S = 20.0
 TIME_BOUND_S = 4.0
 _STEPS_BETWEEN_LOOKS = 50_000
+_FEW_STEPS = 200
 _ROWS_AT_ONCE = 64
-
-
-async def run_on_its_thread(connection: aiosqlite.Connection, query: Callable[[sqlite3.Connection], T]) -> T:
-    """What `query` returns, which gets the connection that the library wraps."""
-    # tests/store/mail/test_search.py notices when they move.
-    answer: T = await connection._execute(query, connection._conn)  # type: ignore[no-untyped-call]  # noqa: SLF001
-    return answer
 
 
 class StoreClosing(Unavailable):
@@ -88,6 +82,30 @@ class LongReads:
         Callers take turns. Raises TooMuchAtOnce, DatabaseTakenAway where another file would have to be opened, and
         StoreFailed for what SQLite could not read.
         """
+        async with self._lending(caller) as lent:
+            yield lent.connection
+
+    async def run(self, query: Callable[[sqlite3.Connection, ReadBound], T], caller: str = "server") -> T:
+        """What `query` gives, as a whole on the thread of a connection lent as above. Its place is free when the thread
+        has ended, also where the caller has gone: then `query` is told to end, by its bound.
+        """
+        async with self._lending(caller) as lent:
+            connection = lent.connection
+            # tests/store/engine/test_long_reads.py notices when they move.
+            working: asyncio.Future[T] = asyncio.ensure_future(
+                connection._execute(query, connection._conn, lent.bound)  # type: ignore[no-untyped-call]  # noqa: SLF001
+            )
+            try:
+                return await asyncio.shield(working)
+            except asyncio.CancelledError:
+                lent.bound.is_cancelled = True
+                await asyncio.wait([working])
+                if not working.cancelled():
+                    working.exception()  # Nobody else asks for it.
+                raise
+
+    @asynccontextmanager
+    async def _lending(self, caller: str) -> AsyncIterator[_Lent]:
         if self._closed:
             raise StoreClosing("The server is stopping.", hint="Call again when it is back.")
         async with self._turns.turn(caller):
@@ -96,7 +114,7 @@ class LongReads:
             if lent.echoing is not None:
                 lent.echoing.context = contextvars.copy_context()
             try:
-                yield lent.connection
+                yield lent
             except asyncio.CancelledError:
                 # Its thread may be at work yet, or about to begin: so it is not lent again.
                 lent.bound.is_cancelled = True
@@ -128,13 +146,13 @@ class LongReads:
             await self._idle.pop().connection.close()
 
     async def _opened(self) -> _Lent:
-        bound = _Bound()
+        bound = ReadBound()
         try:
             return await self._open(bound)
         except sqlite3.Error as error:
             raise self._told(error, bound) from error
 
-    async def _open(self, bound: _Bound) -> _Lent:
+    async def _open(self, bound: ReadBound) -> _Lent:
         """Of the database that is open, and with its log: both are opened by their names. Of another file nothing is
         read, since that would meet this one's log.
         """
@@ -180,7 +198,7 @@ class LongReads:
         self._ending.add(ended)
         ended.add_done_callback(self._ending.discard)
 
-    def _told(self, error: sqlite3.Error, bound: _Bound) -> Exception:
+    def _told(self, error: sqlite3.Error, bound: ReadBound) -> Exception:
         if bound.is_over:
             return ReadTooLong(
                 f"The query took longer than {self._time_bound_s:g} s and was stopped.",
@@ -189,8 +207,10 @@ class LongReads:
         return self._files.fault_of(error) if is_outside_fault(error) else error
 
 
-class _Bound:
-    """How long the borrower of a connection may work; SQLite asks while it runs a statement."""
+class ReadBound:
+    """How long the borrower of a connection may work; SQLite asks while it runs a statement, and who does more than
+    that between its statements.
+    """
 
     def __init__(self) -> None:
         self.begin(0)
@@ -206,9 +226,25 @@ class _Bound:
             self.is_over = True
         return self.is_over or self.is_cancelled
 
+    def require(self) -> None:
+        """Raise what SQLite raises of a statement that it has stopped."""
+        if self.is_to_stop():
+            stopped = sqlite3.OperationalError("interrupted")
+            stopped.sqlite_errorcode = sqlite3.SQLITE_INTERRUPT
+            raise stopped
+
+    @contextmanager
+    def asked_often(self, connection: sqlite3.Connection) -> Iterator[None]:
+        """Inside, SQLite asks at every few steps: where single ones take long."""
+        connection.set_progress_handler(self.is_to_stop, _FEW_STEPS)
+        try:
+            yield
+        finally:
+            connection.set_progress_handler(self.is_to_stop, _STEPS_BETWEEN_LOOKS)
+
 
 @dataclass(frozen=True, slots=True)
 class _Lent:
     connection: aiosqlite.Connection
-    bound: _Bound
+    bound: ReadBound
     echoing: EchoingConnection | None

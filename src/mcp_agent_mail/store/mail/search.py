@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Protocol, TypeVar
 
 import aiosqlite
@@ -34,6 +34,7 @@ from mcp_agent_mail.domain.search.query import Filters, Hit, Order, Phrase, Sear
 from mcp_agent_mail.domain.search.ranking import RankedText, excerpt, first_match, ranked, words_of
 from mcp_agent_mail.domain.search.text_query import has_short_beginning, holds, is_in_subject
 from mcp_agent_mail.domain.threads import thread_of
+from mcp_agent_mail.store.engine.long_reads import ReadBound
 from mcp_agent_mail.store.mail.search_filters import FEW, find_few, is_for_several, search_parameters
 from mcp_agent_mail.store.mail.search_statements import (
     RANKED_CHARACTERS,
@@ -109,7 +110,7 @@ class LongReader(Protocol):
 
     def long_read(self) -> AbstractAsyncContextManager[aiosqlite.Connection]: ...
 
-    async def long_query(self, query: Callable[[sqlite3.Connection], T]) -> T: ...
+    async def long_query(self, query: Callable[[sqlite3.Connection, ReadBound], T]) -> T: ...
 
 
 async def search(
@@ -121,8 +122,8 @@ async def search(
     """
     assert not reader.more_projects or (is_for_several(filters) and order is Order.RELEVANCE)
 
-    def find(connection: sqlite3.Connection) -> list[Hit]:
-        return _Search(connection, query, reader, filters, order=order, limit=limit).hits()
+    def find(connection: sqlite3.Connection, bound: ReadBound) -> list[Hit]:
+        return _Search(connection, bound, query, reader, filters, order=order, limit=limit).hits()
 
     return await store.long_query(find)
 
@@ -133,6 +134,7 @@ class _Search:
     def __init__(
         self,
         connection: sqlite3.Connection,
+        bound: ReadBound,
         query: SearchQuery,
         reader: SearchScope,
         filters: Filters,
@@ -140,6 +142,7 @@ class _Search:
         order: Order,
         limit: int,
     ) -> None:
+        self._bound = bound
         self._connection, self._query, self._reader, self._filters = connection, query, reader, filters
         self._order, self._limit = order, limit
         self._parameters = search_parameters(reader, filters)
@@ -160,7 +163,9 @@ class _Search:
         elif names:
             terms = terms_of(query, names)
             rows = self._exact(every_term(terms), at_least=FEW)
+        self._bound.require()
         rows = _in_order(rows, others, terms, order)[: self._limit]
+        self._bound.require()
         snippets = self._snippets(rows, shown_phrases(terms)[:MAX_SHOWN])
         return [_hit(row, snippets[row.id]) for row in rows]
 
@@ -168,7 +173,10 @@ class _Search:
         """Of these few alone where a filter leaves few, else of all."""
         sql = rows_sql(self._reader, self._filters, among=self._few is not None, oldest_first=oldest_first)
         asked = {"match": _within(self._reader, expression), "limit": limit, "ids": self._few, **parameters}
-        return read_rows(self._connection.execute(as_one(sql), self._parameters | asked).fetchone())
+        # Each of few is looked at by an opening of the index of its own, which a beginning makes long.
+        is_slow = self._few is not None and '" *' in expression
+        with self._bound.asked_often(self._connection) if is_slow else nullcontext():
+            return read_rows(self._connection.execute(as_one(sql), self._parameters | asked).fetchone())
 
     def _exact(self, expression: str, *, at_least: int = 0) -> list[FoundRow]:
         """As many as are asked for, from the end that is asked for; of few all, newest first."""
@@ -202,6 +210,7 @@ class _Search:
         sql = as_one(newest_mail_sql(reader, self._filters))
         for length in WALKS:
             mail = read_rows(self._connection.execute(sql, self._parameters | {"walked": length}).fetchone())
+            self._bound.require()
             found = [row for row in mail if holds(self._query, row.subject, row.beginning)]
             if len(found) >= bound:
                 older = [row for row in found[bound:] if is_in_subject(self._query, row.subject)]
