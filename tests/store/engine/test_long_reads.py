@@ -350,8 +350,12 @@ async def test_where_single_steps_take_long_the_time_is_looked_at_at_each_few(pa
     reads = LongReads(path, connections=1, time_bound_s=0.01)
     asked = []
 
+    def slow(number: int) -> None:
+        asked.append(number)
+        time.sleep(0.001)
+
     def work(connection: sqlite3.Connection, bound: ReadBound) -> None:
-        connection.create_function("slow", 1, lambda number: asked.append(number) or time.sleep(0.001))
+        connection.create_function("slow", 1, slow)
         with bound.asked_often(connection):
             connection.execute(f"SELECT slow(i) FROM ({_NUMBERS} LIMIT 400)").fetchall()
 
