@@ -24,7 +24,7 @@ from mcp_agent_mail.store.engine.faults import OpenFiles, is_outside_fault
 from mcp_agent_mail.store.engine.growth_limit import GrowthLimit
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
 from mcp_agent_mail.store.engine.long_reads import LongReads, ReadBound
-from mcp_agent_mail.store.engine.migrate import migrate
+from mcp_agent_mail.store.engine.migrate import migrate, take_back_unfinished
 from mcp_agent_mail.store.engine.schema import require_own_schema
 from mcp_agent_mail.store.engine.writer import Unit, Writer
 from mcp_agent_mail.store.mail.message_events import end_expired
@@ -63,6 +63,7 @@ class Store:
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as opened:
+            take_back_unfinished(self._path)
             if self._path.exists() and self._path.stat().st_size:
                 # Before a migration: what somebody else put there would run with it.
                 require_own_schema(self._path)

@@ -279,3 +279,20 @@ async def test_two_of_the_words_are_looked_for_further_than_one_but_not_without_
 
     assert sorted(await room.ids(query)) == found
     assert lost < found[0] - search_module.OTHER_REACH
+
+
+@pytest.mark.parametrize("query", ["plan", "pl*"])
+async def test_a_larger_limit_shows_more_and_the_same_before_it(
+    room: Room, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    monkeypatch.setattr(search_module, "CANDIDATES", 5)
+    monkeypatch.setattr(search_module, "WALKS", (20,))
+    for number in range(30):
+        subject = "The plan" if number % 7 == 0 else "News"
+        await room.post(subject, "a plan" + ", the plan" * (number % 4))
+
+    whole = await room.ids(query, limit=30)
+
+    assert len(set(whole)) == 30
+    for limit in (1, 4, 5, 6, 11, 20, 26):
+        assert await room.ids(query, limit=limit) == whole[:limit]

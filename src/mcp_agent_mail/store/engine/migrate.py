@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import struct
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from importlib.resources import files
@@ -34,6 +35,9 @@ PAGE_BYTES = 2_048
 """Of a new store. A send touches 24 pages, most of them by one row; each goes whole into the log (docs/adr/0032)."""
 COPIES_KEPT = 3
 _HEADER_BYTES = 100
+_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+_JOURNAL_HEAD = struct.Struct(">8sIIIII")
+_FIRST_PAGE = (1).to_bytes(4, "big")
 _BUSY_S = 5.0
 
 
@@ -97,6 +101,43 @@ def migrate(path: Path, *, fault_hook: FaultHook, migrations: Sequence[Migration
             keep_copy(connection, path, before=missing[0].version)
         for migration in missing:
             apply_migration(connection, migration, fault_hook)
+
+
+def take_back_unfinished(path: Path) -> None:
+    """Have SQLite take back a change to WAL mode amid which a process was killed: who only reads cannot, and could not
+    open the store. Any other journal is left alone: it may be another database's, and would be played into this one.
+    The caller holds the store's lock.
+    """
+    journal = beside(path, "-journal")
+    if not (journal.is_file() and path.is_file() and _is_of_mode_change(journal, path)):
+        return
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=_BUSY_S)) as connection:
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+
+
+def _is_of_mode_change(journal: Path, database: Path) -> bool:
+    """Whether all that the journal would bring back is the database's own first page (https://sqlite.org/fileformat2.html),
+    but for its mode and its counters.
+    """
+    with journal.open("rb") as file:
+        head = file.read(_JOURNAL_HEAD.size)
+        if len(head) < _JOURNAL_HEAD.size:
+            return False
+        magic, _, _, _, sector, page_bytes = _JOURNAL_HEAD.unpack(head)
+        if magic != _JOURNAL_MAGIC or not 512 <= page_bytes <= 65_536:
+            return False
+        file.seek(sector)
+        record = file.read(page_bytes + 8 + 1)
+    with database.open("rb") as file:
+        page = file.read(page_bytes)
+    own = is_database(page[:_HEADER_BYTES]) and len(page) == page_bytes
+    return own and len(record) == page_bytes + 8 and record[:4] == _FIRST_PAGE and _same(record[4:-4], page)
+
+
+def _same(page: bytes, other: bytes) -> bool:
+    """Both without the bytes of the header that tell the mode (18, 19), and count changes (24 to 27, 92 to 99)."""
+    parts = ((0, 18), (20, 24), (28, 92), (100, len(page)))
+    return all(page[begin:end] == other[begin:end] for begin, end in parts)
 
 
 def require_same(path: Path) -> None:
@@ -192,6 +233,8 @@ def _create(path: Path, migrations: Sequence[Migration], fault_hook: FaultHook) 
         for migration in migrations:
             apply_migration(connection, migration, fault_hook)
         connection.execute("INSERT INTO meta (key, value) VALUES ('store_id', ?)", (new_store_id(),))
+        # Here and not where it is opened: a kill amid the change leaves a journal beside the database.
+        connection.execute("PRAGMA journal_mode=WAL")
     _move_into_place(building, path)
     for folder in path.parent.parents:
         with suppress(OSError):  # Not every folder above may be read; most have been there for long.

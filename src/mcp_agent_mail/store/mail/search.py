@@ -48,7 +48,7 @@ from mcp_agent_mail.store.mail.search_statements import (
 T = TypeVar("T")
 
 CANDIDATES = 40
-"""So many of the newest hits are ranked: two pages. More when more are asked for."""
+"""So many of the newest hits are ranked: two pages. What is asked for beyond them stands behind, newest first."""
 SUBJECT_CANDIDATES = 20
 """So many older hits with a word in the subject are ranked too ..."""
 SUBJECT_REACH = 20_000
@@ -154,7 +154,7 @@ class _Search:
     def hits(self) -> list[Hit]:
         query, order = self._query, self._order
         is_of_many = order is Order.RELEVANCE and self._few is None
-        rows = self._candidates() if is_of_many else self._exact(query.expression)
+        rows, more = self._candidates() if is_of_many else (self._exact(query.expression), [])
         terms, others = [Term(phrase) for phrase in query.phrases], list[FoundRow]()
         names = {} if rows else self._names(parts_of_names(query))
         if order is Order.RELEVANCE and query.bare_words and len(rows) < ENOUGH:
@@ -164,7 +164,7 @@ class _Search:
             terms = terms_of(query, names)
             rows = self._exact(every_term(terms), at_least=FEW)
         self._bound.require()
-        rows = _in_order(rows, others, terms, order)[: self._limit]
+        rows = [*_in_order(rows, others, terms, order), *more][: self._limit]
         self._bound.require()
         snippets = self._snippets(rows, shown_phrases(terms)[:MAX_SHOWN])
         return [_hit(row, snippets[row.id]) for row in rows]
@@ -185,24 +185,26 @@ class _Search:
         limit = max(self._limit, at_least)
         return self._rows(expression, limit=limit, oldest_first=self._order is not Order.NEWEST)
 
-    def _candidates(self) -> list[FoundRow]:
-        """The newest hits, and of the older ones those with a word in the subject."""
-        bound = max(self._limit, CANDIDATES)
-        if (walked := self._walked(bound)) is not None:
+    def _candidates(self) -> tuple[list[FoundRow], list[FoundRow]]:
+        """What is ranked: the newest hits, and of the older ones those with a word in the subject; and behind them, as
+        many as are asked for, the hits that come next, newest first. So a larger limit changes no order.
+        """
+        if (walked := self._walked()) is not None:
             return walked
-        newest = self._rows(self._query.expression, limit=bound)
-        if len(newest) < bound:
-            return newest
+        found = self._rows(self._query.expression, limit=max(self._limit, CANDIDATES))
+        newest = found[:CANDIDATES]
+        if len(newest) < CANDIDATES:
+            return newest, []
         first, last = newest[0].id, newest[-1].id
-        reach = min(SUBJECT_REACH, (first - last + 1) * SUBJECT_WALK // bound)
+        reach = min(SUBJECT_REACH, (first - last + 1) * SUBJECT_WALK // CANDIDATES)
         low = self._parameters["low"]
         assert isinstance(low, int)
         older = self._rows(self._query.in_subject, limit=SUBJECT_CANDIDATES, high=last - 1, low=max(low, first - reach))
-        return newest + older
+        return newest + older, _without(found[CANDIDATES:], older)
 
-    def _walked(self, bound: int) -> list[FoundRow] | None:
-        """The candidates, where the newest mail has enough of them: of beginnings of few letters. None asks the index,
-        and so does what is rare.
+    def _walked(self) -> tuple[list[FoundRow], list[FoundRow]] | None:
+        """As `_candidates`, where the newest mail has enough of them: of beginnings of few letters. None asks the
+        index, and so does what is rare.
         """
         reader = self._reader
         if not reader.whole_project or reader.more_projects or not has_short_beginning(self._query):
@@ -212,9 +214,12 @@ class _Search:
             mail = read_rows(self._connection.execute(sql, self._parameters | {"walked": length}).fetchone())
             self._bound.require()
             found = [row for row in mail if holds(self._query, row.subject, row.beginning)]
-            if len(found) >= bound:
-                older = [row for row in found[bound:] if is_in_subject(self._query, row.subject)]
-                return found[:bound] + older[:SUBJECT_CANDIDATES]
+            if len(found) >= CANDIDATES:
+                older = [row for row in found[CANDIDATES:] if is_in_subject(self._query, row.subject)]
+                if (lacking := self._limit - len(found)) > 0:
+                    found += self._rows(self._query.expression, limit=lacking, high=found[-1].id - 1)
+                ranked = found[:CANDIDATES] + older[:SUBJECT_CANDIDATES]
+                return ranked, _without(found[CANDIDATES:], older[:SUBJECT_CANDIDATES])
         return None
 
     def _names(self, parts: dict[str, str]) -> dict[str, list[str]]:
@@ -269,6 +274,11 @@ class _Search:
             for message_id, part in self._connection.execute(_DEEP, parameters):
                 snippets[message_id] = excerpt(part, None, is_beginning=False, is_end=False)
         return snippets
+
+
+def _without(rows: Sequence[FoundRow], others: Sequence[FoundRow]) -> list[FoundRow]:
+    known = {row.id for row in others}
+    return [row for row in rows if row.id not in known]
 
 
 def _in_order(rows: list[FoundRow], others: list[FoundRow], terms: Sequence[Term], order: Order) -> list[FoundRow]:
