@@ -217,7 +217,7 @@ scale: $(DEV) ## The same questions to 1,000 and 100,000 messages, in alternatio
 	@exec $(BIN)/python -m benchmarks.scale $(ARGS)
 
 .PHONY: scale-million
-scale-million: $(DEV) ## The same questions to 1,000 and 1,000,000 messages of 1,000 projects, in alternation
+scale-million: $(DEV) ## Inboxes, threads, searches, pages, sends, starts and doctor check of 1,000 and 1,000,000 messages; 15 minutes and 4.2 GB the first time
 	@exec $(BIN)/python -m benchmarks.scale_million $(ARGS)
 
 .PHONY: leases

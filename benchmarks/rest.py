@@ -48,7 +48,7 @@ class Weighed:
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rest", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="10 s of load and 10 s of rest: for development")
+    parser.add_argument("--quick", action="store_true", help="10 s of load and 50 s of rest: for development")
     parser.add_argument("--seconds", type=float, help="of load, default 60")
     parser.add_argument("--rest", type=float, help="seconds of rest, default 120")
     parser.add_argument("--messages", type=int, default=1_000, help="stored after the first weighing, default 1,000")
@@ -59,7 +59,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/rest.json"), help="where the figures go")
     chosen = parser.parse_args(argv)
     chosen.seconds = chosen.seconds or (10.0 if chosen.quick else 60.0)
-    chosen.rest = chosen.rest or (10.0 if chosen.quick else 120.0)
+    chosen.rest = chosen.rest or (50.0 if chosen.quick else 120.0)
     return chosen
 
 

@@ -124,7 +124,7 @@ class Contacts:
         self._connection = connection
 
     def concerns(self, agent_id: AgentId) -> ContactFlags:
-        """Which flags of the agent a send must look into. Two probes of an index, for every send there is."""
+        """Which flags of the agent must be looked into. Two probes of an index; a send asks by `SendFactsReader`."""
         links, denied = self._connection.execute(CONCERNS, {"agent": agent_id}).fetchone()
         return ContactFlags(bool(links), bool(denied))
 

@@ -69,7 +69,7 @@ def _promise(made: type[Any], name: str, *, is_frozen: bool) -> Callable[..., An
 
 
 def _method(made: type[Any], name: str, *, is_frozen: bool) -> Callable[..., Any]:
-    """The method that the standard library makes for a class with the same fields."""
+    """The method that the standard library makes for a class with the same fields, or would: `__init__` is ours."""
     if name == "__init__":
         return _init(made, is_frozen=is_frozen)
     body: dict[str, Any] = {"__module__": made.__module__, "__qualname__": made.__qualname__, "__annotations__": {}}

@@ -2,9 +2,8 @@
 cheap ones first.
 
 The usual send asks the store one question (`store/mail/send_facts.py`: has the sender any link, has it denied anyone?);
-the costly facts (earlier
-mail, overlapping leases) are looked up for those alone whom the others do not let in. `DeliveryPolicy` holds the
-rules, as the settings have them.
+the costly facts (earlier mail, overlapping leases) are looked up for those alone whom the others do not let in.
+`DeliveryPolicy` holds the rules, as the settings have them.
 """
 
 from __future__ import annotations
