@@ -97,8 +97,10 @@ conformance: $(NPM) ## The MCP conformance suite against a running server, both 
 	@$(BIN)/python -m tests.conformance scenarios $(ARGS)
 
 .PHONY: both-paths
-both-paths: $(DEV) ## The tests of MCP with every call going through FastMCP; `make test` runs them past it
+both-paths: $(DEV) $(NPM) ## The tests of MCP, and its testers, with every call going through FastMCP; `make test` runs the tests past it
 	@TESTS_WITHOUT_FAST_PATH=1 $(BIN)/pytest -n $(WORKERS) tests/server tests/contracts tests/facades $(ARGS)
+	@TESTS_WITHOUT_FAST_PATH=1 $(BIN)/python -m tests.conformance inspector
+	@TESTS_WITHOUT_FAST_PATH=1 $(BIN)/python -m tests.conformance scenarios
 
 .PHONY: hooks
 hooks: $(HOOKS) $(NPM) ## The guard beside the real husky, pre-commit framework and lefthook

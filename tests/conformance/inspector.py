@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.testers import Testers
+from tests.mcp_way import WAY_SETTINGS
 from tests.served import Served
 
 SCRIPT = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
@@ -46,7 +47,7 @@ class Outcome:
 
 def run(testers: Testers, folder: Path) -> list[Outcome]:
     (folder / "code" / ".git").mkdir(parents=True)
-    with Served(folder / "store", AGENTMAIL_ENABLED="true") as server:
+    with Served(folder / "store", AGENTMAIL_ENABLED="true", **WAY_SETTINGS) as server:
         return [_take(testers, server, step) for step in steps()]
 
 

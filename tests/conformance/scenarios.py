@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.conformance.testers import Testers
+from tests.mcp_way import WAY_SETTINGS
 from tests.served import Served
 
 EXPECTED = Path(__file__).with_name("expected_failures.toml")
@@ -94,7 +95,7 @@ class Report:
 def run(testers: Testers, folder: Path) -> list[Report]:
     expected = tomllib.loads(EXPECTED.read_text(encoding="utf-8"))
     assert expected.keys() == {run.title for run in RUNS}, "expected_failures.toml has a table per run"
-    with Served(folder / "store", TEST_FIXTURES_ENABLED="true") as server:
+    with Served(folder / "store", TEST_FIXTURES_ENABLED="true", **WAY_SETTINGS) as server:
         return [_report(testers, server, each, folder, expected[each.title]) for each in RUNS]
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
 
 from mcp_agent_mail.server.transport.protocol_versions import is_modern, unserved_version
 
@@ -57,3 +58,13 @@ def test_an_envelope_of_another_version_than_the_header_is_the_sdks_to_refuse() 
 @pytest.mark.parametrize(("version", "modern"), [(b"2025-11-25", False), (b"2026-07-28", True), (b"zz", True)])
 def test_what_has_no_handshake_is_of_the_stateless_era(version: bytes, modern: bool) -> None:
     assert is_modern({VERSION: version}) is modern
+
+
+@pytest.mark.parametrize(("meta", "supported"), [(True, ["2026-07-28"]), (False, list(KNOWN_PROTOCOL_VERSIONS))])
+def test_who_sends_an_envelope_is_told_the_versions_of_its_era(*, meta: bool, supported: list[str]) -> None:
+    params = {"_meta": {"io.modelcontextprotocol/protocolVersion": "v999.0.0"}} if meta else {}
+
+    answer = unserved_version({VERSION: b"v999.0.0"}, {**CALL, "params": params})
+
+    assert answer is not None
+    assert answer["error"]["data"] == {"supported": supported, "requested": "v999.0.0"}

@@ -38,14 +38,16 @@ def unserved_version(headers: Headers, message: JsonObject) -> JsonObject | None
     version = headers.get(VERSION_HEADER)
     if version is None or version in _KNOWN:
         return None
-    requested = version.decode("latin-1")
-    if _envelope_version(message) not in (None, requested):
+    requested, enveloped = version.decode("latin-1"), _envelope_version(message)
+    if enveloped not in (None, requested):
         return None
+    # Of its own era alone, as `server/discover` tells them.
+    supported = KNOWN_PROTOCOL_VERSIONS if enveloped is None else MODERN_PROTOCOL_VERSIONS
     message_id = message.get("id")
     error = {
         "code": UNSUPPORTED_PROTOCOL_VERSION,
         "message": f"MCP {requested:.{_LONGEST}} is not served. {_SERVED}",
-        "data": {"supported": [*KNOWN_PROTOCOL_VERSIONS], "requested": requested[:_LONGEST]},
+        "data": {"supported": [*supported], "requested": requested[:_LONGEST]},
     }
     return {
         "jsonrpc": "2.0",
