@@ -25,14 +25,17 @@ class Room:
         sender: Agent | None = None,
         to: list[Agent] | None = None,
         bcc: list[Agent] | None = None,
+        held: list[Agent] | None = None,
         **more: Any,
     ) -> int:
-        """From BlueLake to RedStone unless said otherwise; a second after the one before."""
+        """From BlueLake to RedStone unless said otherwise; a second after the one before. It waits for `held`."""
         seeded = self.seeded
         seeded.clock.step()
         letter = replace(seeded.letter(sender or seeded.blue, body=body), subject=subject, **more)
         recipients = seeded.addressed([seeded.red] if to is None else to)
-        message, _ = await seeded.post(letter, *recipients, *seeded.addressed(bcc or [], RecipientKind.BCC))
+        blind = seeded.addressed(bcc or [], RecipientKind.BCC)
+        waiting = [replace(one, held_code="CONTACT_REQUIRED") for one in seeded.addressed(held or [])]
+        message, _ = await seeded.post(letter, *recipients, *blind, *waiting)
         return int(message.id)
 
     async def search(

@@ -154,3 +154,45 @@ async def test_who_may_not_read_the_project_finds_by_a_beginning_what_it_takes_p
     await room.post("plan")
 
     assert await room.ids("pl*", reader=room.seeded.fox, whole_project=False, limit=1) == [mine]
+
+
+async def test_who_got_a_blind_copy_is_told_only_with_blind_copies(room: Room) -> None:
+    seeded = room.seeded
+    blind = await room.post("plan", to=[seeded.green], bcc=[seeded.red])
+    seen = await room.post("plan", to=[seeded.red])
+
+    assert await room.ids("plan", recipients=(seeded.red.id,)) == [seen]
+    assert sorted(await room.ids("plan", recipients=(seeded.red.id,), with_blind=True)) == [blind, seen]
+
+
+async def test_mail_that_is_held_for_an_agent_is_not_among_what_it_takes_part_in(room: Room) -> None:
+    red = room.seeded.red
+    await room.post("plan", to=[room.seeded.green], held=[red])
+    delivered = await room.post("plan", to=[red])
+
+    assert await room.ids("plan", reader=red, whole_project=False) == [delivered]
+
+
+async def test_nobody_is_the_recipient_of_mail_that_is_held_for_it(room: Room) -> None:
+    red = room.seeded.red
+    await room.post("plan", to=[room.seeded.green], held=[red])
+    delivered = await room.post("plan", to=[red])
+
+    assert await room.ids("plan", recipients=(red.id,)) == [delivered]
+
+
+async def test_nobody_is_a_participant_of_mail_that_is_held_for_it(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_filters, "FEW", 0)
+    red = room.seeded.red
+    await room.post("plan", to=[room.seeded.green], held=[red])
+    delivered = await room.post("plan", to=[red])
+
+    assert await room.ids("plan", participant_id=red.id) == [delivered]
+
+
+async def test_mail_of_agents_alone_is_found_without_the_servers(room: Room) -> None:
+    told = await room.post("plan", is_system=True)
+    written = await room.post("plan")
+
+    assert await room.ids("plan", is_system=False) == [written]
+    assert await room.ids("plan", is_system=True) == [told]
