@@ -10,6 +10,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.ladder import LadderStep
 from mcp_agent_mail.domain.messages import NO_TERMS, Terms
+from mcp_agent_mail.store.checks.integrity import find_faults
 from mcp_agent_mail.store.mail.copy_steps import ReadingState, find_state, take_steps
 from mcp_agent_mail.store.transaction import Tx
 from tests.seeded_store import SeededStore, open_seeded_store
@@ -123,3 +124,53 @@ async def test_who_is_no_recipient_has_no_state(seeded: SeededStore) -> None:
         return find_state(connection, green, message_id), take_steps(connection, green, [message_id], tx.now, READ)
 
     assert await seeded.store.write(unit) == (None, {})
+
+
+async def inbox_counts(seeded: SeededStore) -> tuple[int, ...]:
+    return tuple(await seeded.store.read(lambda view: view.inboxes.counts(seeded.red.id)))
+
+
+async def test_what_was_read_before_is_waited_for_until_it_is_acknowledged(seeded: SeededStore) -> None:
+    message_id = await post(seeded, ack_required=True)
+    await take(seeded, message_id, *READ)
+    read = await inbox_counts(seeded)
+
+    await take(seeded, message_id, *ACKNOWLEDGED)
+
+    assert (read, await inbox_counts(seeded)) == ((1, 0, 1, 0), (1, 0, 0, 0))
+
+
+async def test_an_answer_changes_no_acknowledgement_that_was_made_before(seeded: SeededStore) -> None:
+    message_id = await post(seeded, ack_required=True)
+    await take(seeded, message_id, *ACKNOWLEDGED)
+    first = seeded.clock.now
+    seeded.clock.step()
+
+    answered = await take(seeded, message_id, *ANSWERED)
+
+    assert (answered.read_ts, answered.ack_ts, answered.changed) == (first, first, False)
+    assert await told(seeded) == ["read", "acknowledged", "answered"]
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+async def test_what_is_unread_counts_no_more_wherever_it_is_among_what_was_read(
+    seeded: SeededStore, *, is_first: bool
+) -> None:
+    read, unread = [await post(seeded, ack_required=True) for _ in range(2)]
+    await take(seeded, read, *READ)
+    both = [unread, read] if is_first else [read, unread]
+
+    await seeded.store.write(lambda tx: tx.inboxes.acknowledge_all(seeded.red.id, both, tx.now))
+
+    assert await inbox_counts(seeded) == (2, 0, 0, 0)
+
+
+async def test_who_answers_what_has_passed_before_its_end_is_written_has_read_it(seeded: SeededStore) -> None:
+    message_id = await post(seeded, ack_required=True, terms=Terms(valid_until=Micros(seeded.clock.now + SECOND)))
+    seeded.clock.step(2)
+
+    answered = await take(seeded, message_id, *ANSWERED)
+
+    assert (answered.read_ts, answered.expired_ts) == (seeded.clock.now, None)
+    assert await inbox_counts(seeded) == (1, 0, 0, 0)
+    assert find_faults(seeded.store.path) == []
