@@ -45,6 +45,17 @@ async def test_a_name_is_found_in_any_case_and_shown_as_registered(tmp_path: Pat
     assert found.name == "BlueLake"
 
 
+@pytest.mark.parametrize("names", [[" RedStone\n"], [" RedStone\n", "BLUELAKE", "Nobody"]])
+async def test_several_are_found_by_the_key_of_the_name_asked_for_one_as_well(tmp_path: Path, names: list[str]) -> None:
+    async with Store(tmp_path / "mail.sqlite3") as store:
+        red = await store.write(lambda tx: add_agent(tx, add_project(tx), "RedStone"))
+        blue = await store.write(lambda tx: add_agent(tx, red.project_id, "BlueLake"))
+
+        found = await store.read(lambda view: view.agents.find_by_names(red.project_id, names))
+
+    assert found == ({"redstone": red} if len(names) == 1 else {"redstone": red, "bluelake": blue})
+
+
 async def test_a_project_and_an_agent_of_it_are_found_in_one_statement(tmp_path: Path) -> None:
     async with Store(tmp_path / "mail.sqlite3") as store:
         added = await store.write(lambda tx: add_agent(tx, add_project(tx), "BlueLake"))
