@@ -15,8 +15,9 @@ from mcp_agent_mail.features.archiving.backpressure import Backpressure
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools
-from tests.features.messaging.harness import APP, NOBODY
+from tests.features.messaging.harness import APP, LIB, NOBODY
 from tests.features.reservations.claims import Claims, open_claims
+from tests.store.grants import grant
 
 
 def _ignore(agent: Agent) -> None:
@@ -48,13 +49,13 @@ async def send(claims: Claims, sender: str, *, respects_leases: bool = True, **a
 
 
 async def test_a_letter_to_a_leased_inbox_is_refused_and_told_who_holds_it(claims: Claims) -> None:
-    grant = await claims.hold("BlueLake", OF_RED)
+    held = await claims.hold("BlueLake", OF_RED)
 
     with pytest.raises(FileReservationConflict) as refusal:
         await send(claims, "GreenField")
 
     assert refusal.value.data["holders"] == [
-        {"agent": "BlueLake", "reservation_id": grant["id"], "path_pattern": OF_RED}
+        {"agent": "BlueLake", "reservation_id": held["id"], "path_pattern": OF_RED}
     ]
     assert claims.rows("SELECT count(*) FROM messages") == [(0,)]
 
@@ -115,3 +116,13 @@ async def test_the_server_can_be_told_not_to_look(claims: Claims) -> None:
     sent = await send(claims, "GreenField", respects_leases=False)
 
     assert sent["count"] == 1
+
+
+async def test_of_a_letter_to_two_projects_the_inboxes_of_both_are_looked_at(claims: Claims) -> None:
+    await grant(claims.seeded, claims.seeded.lib_blue, ".mcp-mail/agents/QuietFox/inbox/**")
+
+    with pytest.raises(FileReservationConflict) as refusal:
+        await send(claims, "GreenField", to=["RedStone", f"QuietFox@{LIB}"])
+
+    assert refusal.value.data["recipient"] == "QuietFox"
+    assert claims.rows("SELECT count(*) FROM messages") == [(0,)]
