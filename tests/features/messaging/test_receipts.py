@@ -62,6 +62,18 @@ async def test_acknowledging_mail_read_before_keeps_the_time_of_reading(harness:
     assert [step for _, _, step, _ in receipts(harness)] == ["read", "acknowledged"]
 
 
+async def test_an_answer_to_what_was_acknowledged_before_is_no_second_receipt(harness: MessagingHarness) -> None:
+    message_id = await harness.sent_id(ack_required=True)
+    await harness.call("acknowledge_message", agent_name="RedStone", message_id=message_id)
+    before = receipts(harness)
+    harness.seeded.clock.step()
+
+    await harness.call("reply_message", message_id=message_id, sender_name="RedStone", body_md="Done")
+
+    assert len(before) == 1
+    assert receipts(harness) == before
+
+
 @pytest.mark.parametrize("tool", ["mark_message_read", "acknowledge_message"])
 async def test_a_receipt_is_two_looks_and_three_changes_and_no_message_is_read_for_it(
     harness: MessagingHarness, tool: str
