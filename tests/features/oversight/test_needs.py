@@ -112,6 +112,20 @@ async def test_where_a_person_owes_nothing_no_mail_is_looked_at_to_count_it(
     assert not [one for one in statements if "recipients_unacked" in one]
 
 
+async def test_what_a_person_has_read_is_needed_until_it_is_acknowledged(
+    seeded: SeededStore, service: OversightService
+) -> None:
+    human = await human_of(seeded)
+    message = await write(seeded, seeded.blue, human)
+
+    await seeded.store.write(lambda tx: tx.inboxes.mark_read(human.id, message, tx.now))
+    read = await service.count(OPERATOR)
+    await seeded.store.write(lambda tx: tx.inboxes.acknowledge(human.id, message, tx.now))
+
+    assert read == NeedCounts(unread=0, needs=1)
+    assert await service.count(OPERATOR) == NeedCounts(unread=0, needs=0)
+
+
 async def test_what_is_to_acknowledge_is_urgent_first_then_the_oldest_and_once_each(
     seeded: SeededStore, service: OversightService, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -123,3 +123,39 @@ async def test_mail_that_came_before_the_days_is_not_looked_up(seeded: SeededSto
     uncounted = await seeded.store.read(lambda view: view.past_mail.days(seeded.app.id, since, 9))
 
     assert (counted, uncounted) == ([MailDay(since // DAY, 1)], [])
+
+
+async def test_mail_that_was_held_is_of_the_day_when_it_was_sent(seeded: SeededStore) -> None:
+    sent = seeded.clock() // DAY
+    held = [replace(one, held_code="CONTACT_REQUIRED") for one in seeded.addressed([seeded.fox])]
+    await seeded.post(seeded.letter(seeded.blue), *held)
+    seeded.clock.step(2 * 86_400)
+    delivered = await seeded.store.write(lambda tx: tx.held.deliver(seeded.blue.id, seeded.fox.id, tx.now))
+
+    all_days = await seeded.store.read(lambda view: view.past_mail.days(seeded.lib.id, Micros(0), 9))
+    newest = await seeded.store.read(lambda view: view.past_mail.days(seeded.lib.id, Micros((sent + 1) * DAY), 9))
+
+    assert len(delivered) == 1
+    assert (all_days, newest) == ([MailDay(sent, 1)], [])
+
+
+async def test_what_carries_something_is_looked_for_as_far_back_as_so_many_leaps(
+    seeded: SeededStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, _ = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red]))
+    await seeded.store.write(partial(_carry, own.id))
+    for _ in range(4):
+        await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red]))
+        other, _ = await seeded.post(seeded.letter(seeded.fox), *seeded.addressed([seeded.fox]))
+        await seeded.store.write(partial(_carry, other.id))
+
+    async def found() -> list[MessageId]:
+        heads = await seeded.store.read(
+            lambda view: view.past_mail.carriers(seeded.app.id, MessageId(MOST_NUMBER), limit=9)
+        )
+        return [one.id for one in heads]
+
+    monkeypatch.setattr(past_mail, "REACH", 4)
+    assert await found() == []
+    monkeypatch.setattr(past_mail, "REACH", 5)
+    assert await found() == [own.id]
