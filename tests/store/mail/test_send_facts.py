@@ -7,6 +7,7 @@ import pytest
 
 from mcp_agent_mail.domain.contacts import LinkStatus
 from mcp_agent_mail.domain.leases import EndedBy, LeaseKind
+from mcp_agent_mail.store.contacts import ContactFlags
 from mcp_agent_mail.store.mail import send_facts
 from mcp_agent_mail.store.mail.send_facts import SendFacts
 from mcp_agent_mail.store.transaction import Tx
@@ -28,6 +29,19 @@ async def facts(seeded: SeededStore) -> SendFacts:
 
 async def test_who_has_no_links_where_nothing_is_held_is_told_no(seeded: SeededStore) -> None:
     assert await facts(seeded) == ((False, False), False)
+
+
+async def test_links_and_denials_are_told_apart(seeded: SeededStore) -> None:
+    def link(tx: Tx) -> None:
+        tx.contacts.put(
+            seeded.blue.id, seeded.fox.id, status=LinkStatus.BLOCKED, reason="", expires_ts=None, now=tx.now
+        )
+
+    await seeded.store.write(link)
+
+    of_fox = await seeded.store.read(lambda view: view.send_facts.of(seeded.fox.id, seeded.lib.id, FOLDER))
+    assert (await facts(seeded)).concerns == ContactFlags(has_links=True, has_denied=False)
+    assert of_fox.concerns == ContactFlags(has_links=False, has_denied=True)
 
 
 async def test_links_and_denials_of_the_sender_are_told(seeded: SeededStore) -> None:
@@ -58,7 +72,7 @@ async def test_what_another_agent_holds_of_the_folder_is_told_until_it_ends(seed
 async def test_what_is_ones_own_or_shared_or_elsewhere_or_no_file_holds_nothing(seeded: SeededStore) -> None:
     await grant(seeded, seeded.blue, ".mcp-mail/**")
     await grant(seeded, seeded.red, ".mcp-mail/**", exclusive=False)
-    await grant(seeded, seeded.red, "src/**", "**", ".mcp-mai")
+    await grant(seeded, seeded.red, "src/**", "**", ".mcp-mai", ".mcp-mailx", ".mcp-mailx/**")
     await grant(seeded, seeded.fox, ".mcp-mail/**")
     await seeded.store.write(
         lambda tx: tx.leases.add_many([new_lease(seeded, seeded.red, ".mcp-mail", kind=LeaseKind.SLOT)], tx.now)
