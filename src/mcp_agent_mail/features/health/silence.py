@@ -46,7 +46,7 @@ class SilenceWorker:
         self.stop = self.keeper.stop
 
     async def look(self) -> None:
-        """One pass. Raises what a sick store raises."""
+        """One pass. Raises what a sick store raises; the next pass tries again."""
         used_s = self._cpu_s()
         is_busy = used_s - self._used_s > self._busy_s
         self._used_s = used_s
@@ -55,7 +55,9 @@ class SilenceWorker:
         elif self._quiet_passes is not None:
             self._quiet_passes += 1
         if self._quiet_passes is not None and self._quiet_passes >= QUIET_PASSES:
+            try:
+                await self._store.let_go_of_pages()
+            finally:
+                await asyncio.to_thread(self._give_back)
+                self._used_s = self._cpu_s()
             self._quiet_passes = None
-            await self._store.let_go_of_pages()
-            await asyncio.to_thread(self._give_back)
-            self._used_s = self._cpu_s()
