@@ -15,7 +15,7 @@ import pytest
 
 from mcp_agent_mail import archiver
 from mcp_agent_mail.archive.locks import ArchiveLock
-from mcp_agent_mail.archiver import QUIET_S, Instructions, WorkEnd
+from mcp_agent_mail.archiver import QUIET_S, SOON_S, Instructions, WorkEnd
 from mcp_agent_mail.features.archiving.protocol import (
     DRAIN,
     LOCK_FILE,
@@ -233,7 +233,7 @@ def test_memory_is_given_back_once_after_each_time_of_work() -> None:
         (5 * QUIET_S, PING.rstrip()),
         (7 * QUIET_S, PING.rstrip()),
     ):
-        ended.append(work_end.has_come(line))
+        ended.append(work_end.has_come(line, None))
 
     assert ended == [False, True, False, False, False, True, False]
 
@@ -243,7 +243,79 @@ def test_it_wakes_to_give_back_memory_and_not_again_before_there_was_work() -> N
     work_end = WorkEnd(lambda: now[0])
     while_working = [work_end.at_most(wait_s) for wait_s in (None, 1.0, 2 * QUIET_S)]
     now[0] = QUIET_S
-    work_end.has_come(None)
+    work_end.has_come(None, None)
 
     assert while_working == [QUIET_S, 1.0, QUIET_S]
     assert [work_end.at_most(wait_s) for wait_s in (None, 2 * QUIET_S)] == [None, 2 * QUIET_S]
+
+
+def test_long_work_puts_it_off_to_its_end_and_far_off_work_does_not() -> None:
+    now = [0.0]
+    work_end = WorkEnd(lambda: now[0])
+    ended = []
+    for now[0], due_s in (
+        (QUIET_S, 0.0),
+        (2 * QUIET_S, SOON_S),
+        (3 * QUIET_S - 1, QUIET_S),
+        (3 * QUIET_S, QUIET_S),
+        (5 * QUIET_S, QUIET_S),
+        (6 * QUIET_S, 0.25),
+        (7 * QUIET_S, None),
+    ):
+        ended.append(work_end.has_come(None, due_s))
+
+    assert ended == [False, False, False, True, False, False, True]
+
+
+def test_memory_is_given_back_after_the_first_commits(
+    server: Server, settings: ArchiverSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_given_back = threading.Event()
+    monkeypatch.setattr(archiver, "QUIET_S", 0.1)
+    monkeypatch.setattr(archiver, "SOON_S", 0.1)
+    monkeypatch.setattr(archiver, "give_back_freed", is_given_back.set)
+    heard: list[bool] = []
+
+    def talk() -> None:
+        server.say(settings.to_line())
+        server.hear_until(Committed)
+        heard.append(is_given_back.wait(ENDS_WITHIN_S))
+
+    run(server, talk)
+
+    assert heard == [True]
+
+
+class WatchedEnd(WorkEnd):
+    """Notes when something is due: as it is told before a line is waited for, and after."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before: list[float | None] = []
+        self.after: list[float | None] = []
+
+    def at_most(self, wait_s: float | None) -> float | None:
+        self.before.append(wait_s)
+        return super().at_most(wait_s)
+
+    def has_come(self, line: bytes | None, due_s: float | None) -> bool:
+        self.after.append(due_s)
+        return super().has_come(line, due_s)
+
+
+def test_what_the_drain_has_to_do_counts_as_work(
+    server: Server, settings: ArchiverSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = WatchedEnd()
+    monkeypatch.setattr(archiver, "WorkEnd", lambda: watched)
+
+    def talk() -> None:
+        server.say(settings.to_line())
+        server.hear_until(Committed)
+        server.say(DRAIN + b" 10\n")
+        server.hear_until(Drained)
+
+    run(server, talk)
+
+    assert watched.after == watched.before
+    assert any(due_s is not None and due_s <= SOON_S for due_s in watched.after)

@@ -47,6 +47,10 @@ _STDOUT = 1
 _CHUNK = 65_536
 QUIET_S = 30.0
 """Without anything to do, until what was freed goes back to the system."""
+SOON_S = 5.0
+"""What the drain looks at again within it is under way or comes next: a commit, the pages after it, Git beside them.
+What is tried again after a minute, or done each hour, is not, nor what hangs.
+"""
 TIDY_S = 5.0
 """What a stop waits for what the next start would mend."""
 
@@ -95,9 +99,12 @@ class WorkEnd:
             return wait_s
         return QUIET_S if wait_s is None else min(wait_s, QUIET_S)
 
-    def has_come(self, line: bytes | None) -> bool:
-        """Whether nothing but pings has come for QUIET_S, `line` included; true once."""
-        if line is not None and line != PING.rstrip():
+    def has_come(self, line: bytes | None, due_s: float | None) -> bool:
+        """Whether nothing but pings has come for QUIET_S, `line` included, and nothing was due soon; true once.
+
+        `due_s`: before the line was waited for, something was due in so many seconds.
+        """
+        if (line is not None and line != PING.rstrip()) or (due_s is not None and due_s <= SOON_S):
             self._worked_at = self._elapsed()
         if self._worked_at is None or self._elapsed() - self._worked_at < QUIET_S:
             return False
@@ -128,8 +135,9 @@ def _serve(drain: Drain, instructions: Instructions) -> None:
     _report(Ready(pid=os.getpid(), unfinished=drain.unfinished))
     work_end = WorkEnd()
     while True:
-        line = instructions.next(work_end.at_most(drain.begin()), drain)
-        if work_end.has_come(line):
+        due_s = drain.begin()
+        line = instructions.next(work_end.at_most(due_s), drain)
+        if work_end.has_come(line, due_s):
             give_back_freed()
         if line is not None and line.startswith(DRAIN):
             seconds = float(line.removeprefix(DRAIN))
