@@ -101,6 +101,20 @@ def test_another_words_of_a_word_counts_less_than_the_word_and_more_than_none() 
     assert ranked(texts, terms_of(read)) == [2, 1, 0]
 
 
+def test_another_form_counts_less_than_the_word_in_a_text_as_long() -> None:
+    texts = [RankedText("a", "builds x"), RankedText("a", "build xx")]
+
+    assert ranked(texts, [Term(Phrase("build"), "build", ("builds",))]) == [1, 0]
+
+
+@pytest.mark.parametrize("more", ["x", "\u65e5"])
+@pytest.mark.parametrize("found", ["builds", "webbuild", "mybuild"])
+def test_forms_and_every_name_of_a_word_count_in_whatever_script_the_text_is(found: str, more: str) -> None:
+    texts = [RankedText("a", f"{'-' * len(found)} {more}"), RankedText("a", f"{found} {more}")]
+
+    assert ranked(texts, [Term(Phrase("build"), "build", ("builds",), ("webbuild", "mybuild"))]) == [1, 0]
+
+
 def test_no_texts_have_no_order() -> None:
     assert order("plan") == []
 
@@ -181,6 +195,13 @@ def test_a_snippet_of_text_without_blanks_is_bounded_too() -> None:
     body = "\u65e5\u672c\u8a9e" * 500
 
     assert len(excerpt(spaced_out(body).replace(" ", ""), 600)) <= SNIPPET_CHARACTERS + 14
+
+
+def test_a_snippet_of_one_long_run_is_cut_within_it_however_far_off_the_next_blank_is() -> None:
+    body = "a" * 300 + " end"
+
+    assert excerpt(body, 100) == "\u2026" + "a" * SNIPPET_CHARACTERS + "\u2026"
+    assert excerpt(body, None) == "a" * SNIPPET_CHARACTERS + "\u2026"
 
 
 def test_what_the_query_found_as_written_comes_before_what_it_was_widened_to() -> None:
