@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.failpoints import FailPoint, no_fault
+from mcp_agent_mail.core.file_sync import sync_path
+from mcp_agent_mail.store.engine import migrate as migrate_module
 from mcp_agent_mail.store.engine.connection import add_functions, open_writing
 from mcp_agent_mail.store.engine.migrate import (
     COPIES_KEPT,
@@ -102,6 +104,34 @@ def test_a_migration_keeps_the_rows_and_the_id_and_leaves_a_copy_from_before(pat
     assert mail_in(copy) == [(1, "hello")]
     assert version_of(copy) == 1
     assert copy.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_step_waits_for_the_disk_in_a_store_that_was_there_and_not_in_one_that_is_made(path: Path) -> None:
+    notes = "INSERT INTO mail (text) SELECT synchronous FROM pragma_synchronous;\n"
+
+    bring(path, _FIRST, Migration(version=2, sql=notes))
+    bring(path, _FIRST, Migration(version=2, sql=notes), Migration(version=3, sql=notes))
+
+    off, full = "0", "2"
+    assert mail_in(path) == [(1, off), (2, full)]
+
+
+def test_a_new_store_is_put_on_disk_with_every_folder_that_leads_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[Path] = []
+
+    def watched(one: Path) -> None:
+        synced.append(one)
+        sync_path(one)
+
+    monkeypatch.setattr(migrate_module, "sync_path", watched)
+    path = tmp_path / "a" / "b" / "mail.sqlite3"
+
+    bring(path, _FIRST)
+
+    assert synced[0].name.startswith(path.name)
+    assert {path.parent, *path.parent.parents} <= set(synced)
 
 
 def test_a_store_of_the_newest_schema_is_not_copied(path: Path) -> None:
