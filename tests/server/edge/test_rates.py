@@ -7,7 +7,16 @@ from contextlib import ExitStack
 import pytest
 
 from mcp_agent_mail.core.errors import RateLimited
-from mcp_agent_mail.server.edge.rates import MAX_BUCKETS, NO_RATES, Charge, Rate, RateClass, Rates, address_payer
+from mcp_agent_mail.server.edge.rates import (
+    MAX_BUCKETS,
+    NO_RATES,
+    Charge,
+    Rate,
+    RateClass,
+    Rates,
+    _payer_of,
+    address_payer,
+)
 from tests.server.edge.standing_clock import StandingClock
 
 TOOLS, RESOURCES = RateClass.TOOLS, RateClass.RESOURCES
@@ -140,6 +149,15 @@ def test_who_asks_too_often_is_told_how_often_and_when(clock: StandingClock) -> 
 )
 def test_an_address_pays_for_itself_and_of_ipv6_its_network(address: str | None, payer: str) -> None:
     assert address_payer(address) == payer
+
+
+def test_what_is_too_long_for_an_address_is_not_remembered() -> None:
+    """Whoever sends the header chooses how long it is."""
+    _payer_of.cache_clear()
+    payers = [address_payer("a" * length) for length in (100, 101, 200)]
+
+    assert payers == ["address " + "a" * 100] * 3
+    assert _payer_of.cache_info().currsize == 1
 
 
 def test_what_a_request_counts_as_nothing_is_another_request_and_owed_by_the_next(clock: StandingClock) -> None:
