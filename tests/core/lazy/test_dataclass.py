@@ -47,6 +47,16 @@ def tally(make: Make) -> Any:
     return Tally
 
 
+def with_makers(make: Make) -> Any:
+    @make(frozen=True, slots=True)
+    class Made:
+        given: int
+        own: list[int] = dataclasses.field(init=False, default_factory=lambda: [1])
+        known: int = dataclasses.field(init=False, default=7)
+
+    return Made
+
+
 def by_identity(make: Make) -> Any:
     @make(slots=True, kw_only=True, eq=False)
     class Place:
@@ -95,13 +105,14 @@ def in_turn(make: Make) -> Any:
     return Second
 
 
-CLASSES = [letter, tally, by_identity, own_methods, generic, in_turn]
+CLASSES = [letter, tally, with_makers, by_identity, own_methods, generic, in_turn]
 BOTH = (dataclasses.dataclass, dataclass)
 CALLS: list[tuple[Callable[[Make], Any], tuple[Any, ...], dict[str, Any]]] = [
     (letter, (), {"subject": "Hello"}),
     (letter, (), {"subject": "Hello", "to": ["BlueLake"], "token": "t", "seen": 4}),
     (tally, (1,), {}),
     (tally, (1, 2), {}),
+    (with_makers, (1,), {}),
     (by_identity, (), {"number": 3}),
     (own_methods, (), {"number": 3}),
     (generic, ("x",), {}),
@@ -223,7 +234,12 @@ def test_nothing_is_compiled_before_it_is_used(
     promised = made.__init__
 
     assert compiled == []
-    repr(made(*[1] * (make_class in (tally, generic)), **next(named for one, _, named in CALLS if one is make_class)))
+    repr(
+        made(
+            *[1] * (make_class in (tally, with_makers, generic)),
+            **next(named for one, _, named in CALLS if one is make_class),
+        )
+    )
     assert made.__init__ is not promised
     assert set(compiled) <= {"__repr__"}
 
@@ -271,3 +287,12 @@ def test_its_documentation_is_its_own() -> None:
 @pytest.mark.parametrize("make_class", CLASSES)
 def test_it_counts_as_a_dataclass(make_class: Callable[[Make], Any]) -> None:
     assert dataclasses.is_dataclass(make_class(dataclass))
+
+
+@pytest.mark.parametrize("make_class", CLASSES)
+def test_what_makes_an_object_names_the_same_types(make_class: Callable[[Make], Any]) -> None:
+    eager, lazy = (make_class(make) for make in BOTH)
+    given, named = next((given, named) for one, given, named in CALLS if one is make_class)
+    lazy(*given, **named)
+
+    assert lazy.__init__.__annotations__ == eager.__init__.__annotations__

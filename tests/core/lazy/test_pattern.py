@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import re
 import subprocess
 import sys
@@ -48,6 +49,17 @@ def test_what_was_used_once_is_the_compiled_ones_own_method() -> None:
 def test_it_has_nothing_that_a_compiled_one_lacks() -> None:
     with pytest.raises(AttributeError):
         _ = lazy_pattern("a").nothing  # type: ignore[attr-defined]  # that is what is asked
+
+
+def test_asking_it_for_what_python_looks_up_by_itself_compiles_nothing() -> None:
+    lazy = lazy_pattern("(")
+
+    assert not hasattr(lazy, "__wrapped__")
+    assert not hasattr(lazy, "__deepcopy__")
+
+
+def test_a_copy_answers_too() -> None:
+    assert copy.copy(lazy_pattern("a")).sub("-", "ab") == "-b"
 
 
 def test_every_expression_of_the_package_can_be_compiled() -> None:
