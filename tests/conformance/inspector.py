@@ -47,7 +47,7 @@ class Outcome:
 
 def run(testers: Testers, folder: Path) -> list[Outcome]:
     (folder / "code" / ".git").mkdir(parents=True)
-    with Served(folder / "store", AGENTMAIL_ENABLED="true", **WAY_SETTINGS) as server:
+    with Served(folder / "store", port=None, AGENTMAIL_ENABLED="true", **WAY_SETTINGS) as server:
         return [_take(testers, server, step) for step in steps()]
 
 

@@ -95,7 +95,7 @@ class Report:
 def run(testers: Testers, folder: Path) -> list[Report]:
     expected = tomllib.loads(EXPECTED.read_text(encoding="utf-8"))
     assert expected.keys() == {run.title for run in RUNS}, "expected_failures.toml has a table per run"
-    with Served(folder / "store", TEST_FIXTURES_ENABLED="true", **WAY_SETTINGS) as server:
+    with Served(folder / "store", port=None, TEST_FIXTURES_ENABLED="true", **WAY_SETTINGS) as server:
         return [_report(testers, server, each, folder, expected[each.title]) for each in RUNS]
 
 
