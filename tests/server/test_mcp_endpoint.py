@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
+from mcp_types.version import KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from tests.server.hosted import hosted, toy_app
 from tests.server.test_mcp import ERAS, HANDSHAKE, JSON_HEADERS, handshake_call, modern_call, post
@@ -102,7 +102,8 @@ async def test_a_version_that_is_not_served_is_told_with_those_that_are(era: Any
     assert (response.status_code, answer["id"], answer["error"]["code"]) == (400, 1, -32022)
     assert answer["error"]["message"].startswith("MCP 1999-01-01 is not served. Served are 2024-11-05, ")
     assert f"Send MCP-Protocol-Version: {HANDSHAKE}, or no such header." in answer["error"]["message"]
-    assert answer["error"]["data"] == {"supported": [*KNOWN_PROTOCOL_VERSIONS], "requested": "1999-01-01"}
+    supported = MODERN_PROTOCOL_VERSIONS if "_meta" in body["params"] else KNOWN_PROTOCOL_VERSIONS
+    assert answer["error"]["data"] == {"supported": [*supported], "requested": "1999-01-01"}
 
 
 async def test_a_resource_that_does_not_exist_is_named_in_the_error() -> None:
