@@ -4,15 +4,15 @@ Who may see a message is decided twice. The index is asked within the project's 
 a bound on candidates is a bound on candidates of this project; the rows themselves are then held
 against the tables, so that nothing hangs on the index alone.
 
-A search is one piece of work for one thread: each statement that is waited for on the event loop, and each row that one
-gives, is a turn of the interpreter's lock, which beside a busy loop costs more than the statement.
+A search is one piece of work for one thread: each statement that is waited for on the event loop is a turn of the
+interpreter's lock, which beside a busy loop costs more than the statement.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Protocol, TypeVar
 
@@ -39,9 +39,7 @@ from mcp_agent_mail.store.mail.search_filters import FEW, find_few, is_for_sever
 from mcp_agent_mail.store.mail.search_statements import (
     RANKED_CHARACTERS,
     FoundRow,
-    as_one,
     newest_mail_sql,
-    read_rows,
     rows_sql,
 )
 
@@ -176,7 +174,10 @@ class _Search:
         # Each of few is looked at by an opening of the index of its own, which a beginning makes long.
         is_slow = self._few is not None and '" *' in expression
         with self._bound.asked_often(self._connection) if is_slow else nullcontext():
-            return read_rows(self._connection.execute(as_one(sql), self._parameters | asked).fetchone())
+            return self._read(sql, asked)
+
+    def _read(self, sql: str, asked: Mapping[str, object]) -> list[FoundRow]:
+        return list(map(FoundRow._make, self._connection.execute(sql, {**self._parameters, **asked})))
 
     def _exact(self, expression: str, *, at_least: int = 0) -> list[FoundRow]:
         """As many as are asked for, from the end that is asked for; of few all, newest first."""
@@ -209,9 +210,9 @@ class _Search:
         reader = self._reader
         if not reader.whole_project or reader.more_projects or not has_short_beginning(self._query):
             return None
-        sql = as_one(newest_mail_sql(reader, self._filters))
+        sql = newest_mail_sql(reader, self._filters)
         for length in WALKS:
-            mail = read_rows(self._connection.execute(sql, self._parameters | {"walked": length}).fetchone())
+            mail = self._read(sql, {"walked": length})
             self._bound.require()
             found = [row for row in mail if holds(self._query, row.subject, row.beginning)]
             if len(found) >= CANDIDATES:
@@ -257,7 +258,7 @@ class _Search:
         matches = {f"match{at}": _within(self._reader, expression) for at, expression in enumerate(asked)}
         limits = {f"limit{at}": OTHER_CANDIDATES if at else PAIR_CANDIDATES for at in range(len(asked))}
         sql = " UNION ALL ".join(f"SELECT * FROM ({part}) AS part" for part in parts)
-        found = read_rows(self._connection.execute(as_one(sql), self._parameters | matches | limits).fetchone())
+        found = self._read(sql, {**matches, **limits})
         return sorted({row.id: row for row in found}.values(), key=lambda row: row.id, reverse=True)
 
     def _snippets(self, rows: Sequence[FoundRow], phrases: Sequence[Phrase]) -> dict[int, str]:

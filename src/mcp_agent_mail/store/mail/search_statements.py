@@ -5,27 +5,20 @@ Who may see a message is decided here a second time, by the tables.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import orjson
+from typing import NamedTuple
 
 from mcp_agent_mail.domain.search.query import Filters, SearchScope
 
 RANKED_CHARACTERS = 4_096
 """So much of a body is ranked and searched for a snippet."""
 
-# One row with all of them: each row that a statement gives by itself is a turn of the interpreter's lock.
-_AS_ONE = "SELECT json_group_array(json_array({names})) FROM ({rows}) AS rows"
 _TAKES_PART = """(m.sender_id = :agent OR EXISTS (
     SELECT 1 FROM recipients r WHERE r.message_id = m.id AND r.agent_id = :agent AND r.delivery_seq IS NOT NULL))"""
 _WHOLE_PROJECT = f"(mp.message_id IS NOT NULL OR {_TAKES_PART})"
 _OWN_ALONE = f"(mp.message_id IS NOT NULL AND {_TAKES_PART})"
-_COLUMNS = f"""SELECT m.id AS id, m.subject AS subject, m.importance AS importance, m.ack_required AS ack_required,
-    m.created_ts AS created_ts, m.thread_id AS thread_id, a.name AS sender_name,
-    m.project_id AS sender_project_id, p.slug AS sender_project_slug, m.body_bytes AS body_bytes,
-    mp.project_id AS project_id,
-    CASE WHEN m.body_bytes > {RANKED_CHARACTERS} THEN substr(m.body_md, 1, {RANKED_CHARACTERS}) ELSE m.body_md END
-        AS beginning"""
+_COLUMNS = f"""SELECT m.id, m.subject, m.importance, m.ack_required, m.created_ts, m.thread_id, a.name, m.project_id,
+    p.slug, m.body_bytes, mp.project_id,
+    CASE WHEN m.body_bytes > {RANKED_CHARACTERS} THEN substr(m.body_md, 1, {RANKED_CHARACTERS}) ELSE m.body_md END"""
 _SENDERS = "JOIN agents a ON a.id = m.sender_id JOIN projects p ON p.id = m.project_id"
 _OF_ONE = "LEFT JOIN message_projects mp ON mp.project_id = :project AND mp.message_id = m.id"
 # Mail of several of the projects is shown as its sender's, else as the oldest project's.
@@ -70,9 +63,6 @@ class FoundRow(NamedTuple):
     beginning: str
 
 
-_NAMES = ", ".join(FoundRow._fields)
-
-
 def _filtering(filters: Filters) -> list[str]:
     return [condition for name, condition in _FILTERS.items() if getattr(filters, name) is not None]
 
@@ -111,13 +101,3 @@ def newest_mail_sql(reader: SearchScope, filters: Filters) -> str:
 CROSS JOIN messages m ON m.id = walk.id {_SENDERS}
 {_OF_ONE}
 WHERE {" AND ".join(conditions)} ORDER BY m.id DESC"""
-
-
-def as_one(rows: str) -> str:
-    """The statement that gives all that `rows` gives in one row, which `read_rows` reads."""
-    return _AS_ONE.format(names=_NAMES, rows=rows)
-
-
-def read_rows(found: Any) -> list[FoundRow]:  # noqa: ANN401  # SQLite's rows are untyped
-    """From the one row of such a statement."""
-    return [FoundRow._make(row) for row in orjson.loads(found[0])]
