@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.crash.actor import Actor, Step
 from tests.crash.evidence import Evidence, Look
-from tests.crash.record import ANYTHING, Cell, Record, Value
+from tests.crash.record import ANYTHING, Cell, Last, Record, Value
 from tests.served import Connection
 
 _REVOKED = 0.5
@@ -105,6 +105,11 @@ def issue(actor: Actor, connection: Connection) -> None:
         actor.record.begin(cell, _cell(issued["token"], is_revoked=True))
         if actor.ask_of_store(connection, "revoke_issued_token", issued_token_id=issued["id"]) is not None:
             actor.record.settle(cell, _cell(issued["token"], is_revoked=True))
+
+
+def is_revoked_long_ago(cell: Cell, last: Last) -> bool:
+    """Of a record made months ago: the store forgets a token some time after its end, and no other."""
+    return cell[0] == "issued" and any(str(value).endswith(" 1") for value in last.may_be)
 
 
 def _cell(token: str, *, is_revoked: bool) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,9 +82,9 @@ class Record:
         with self._lock:
             self.cells[cell] = Last([value], is_settled=True)
 
-    def forget(self, kinds: Sequence[str]) -> None:
+    def forget(self, is_over: Callable[[Cell, Last], bool]) -> None:
         """What no longer need be so."""
-        self.cells = {cell: last for cell, last in self.cells.items() if cell[0] not in kinds}
+        self.cells = {cell: last for cell, last in self.cells.items() if not is_over(cell, last)}
 
     def begin_keyed(self, key: str, call: Keyed) -> None:
         with self._lock:

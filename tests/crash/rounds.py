@@ -14,6 +14,7 @@ from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
 from tests.crash.checks import am_verify, faults_after, verify_here
 from tests.crash.clients import set_up
 from tests.crash.deaths import LOOKS, Death, Scene, die_while_the_store_is_made
+from tests.crash.identity_steps import is_revoked_long_ago
 from tests.crash.launched import LaunchedServer
 from tests.crash.lease_steps import OF_THE_TIME
 from tests.crash.mail_steps import repeat_keyed
@@ -98,7 +99,7 @@ def _begin(scene: Scene, *, has_old_months: bool, has_old_archives: bool) -> Non
         with scene.server.connect() as connection:
             repeat_keyed(connection, scene.record)
         scene.server.stop()
-        scene.record.forget(OF_THE_TIME)
+        scene.record.forget(lambda cell, last: cell[0] in OF_THE_TIME or is_revoked_long_ago(cell, last))
         scene.record.keyed.clear()  # Months later a key is a new one.
 
 
