@@ -20,6 +20,7 @@ from mcp_agent_mail.domain.agents import (
 from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.domain.identity.names import name_key
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.store.projects import PROJECT_COLUMNS, to_project
 
 _NAMES = (
     "id",
@@ -47,8 +48,9 @@ _OF_A = ", ".join(f"a.{name}" for name in _NAMES)
 
 _BY_ID = f"SELECT {_COLUMNS} FROM agents WHERE id = ?"
 _BY_NAME = f"SELECT {_COLUMNS} FROM agents WHERE project_id = ? AND name_key = ?"
+_OF_PROJECT = len(PROJECT_COLUMNS.split(","))
 _BY_NAME_AT = f"""
-    SELECT p.slug, p.created_ts, p.archived_ts, {_OF_A}
+    SELECT {PROJECT_COLUMNS}, {_OF_A}
     FROM projects p CROSS JOIN agents a ON a.project_id = p.id AND a.name_key = ? WHERE p.human_key = ?
 """
 _BY_NAMES = f"""
@@ -186,12 +188,7 @@ class Agents:
         row = self._connection.execute(_BY_NAME_AT, (name_key(name), human_key)).fetchone()
         if row is None:
             return None
-        slug, created_ts, archived_ts, *of_agent = row
-        agent = _agent(tuple(of_agent))
-        project = Project(
-            id=agent.project_id, slug=slug, human_key=human_key, created_ts=created_ts, archived_ts=archived_ts
-        )
-        return project, agent
+        return to_project(row[:_OF_PROJECT]), _agent(row[_OF_PROJECT:])
 
     def find_by_names(self, project_id: ProjectId, names: Collection[str]) -> dict[str, Agent]:
         """Those that exist of any kind, by `name_key` of the name asked for: one statement, however many names."""

@@ -9,7 +9,10 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER, ProjectId
 from mcp_agent_mail.domain.projects import Alias, AliasKind, Project, StoredAlias
 
-_COLUMNS = "id, slug, human_key, created_ts, archived_ts"
+_NAMES = ("id", "slug", "human_key", "created_ts", "archived_ts")
+_COLUMNS = ", ".join(_NAMES)
+PROJECT_COLUMNS = ", ".join(f"p.{name}" for name in _NAMES)
+"""Of `projects p`, in a statement that finds more with it."""
 _BY_ID = f"SELECT {_COLUMNS} FROM projects WHERE id = ?"
 _BY_SLUG = f"SELECT {_COLUMNS} FROM projects WHERE slug = ?"
 _BY_HUMAN_KEY = f"SELECT {_COLUMNS} FROM projects WHERE human_key = ?"
@@ -26,10 +29,11 @@ _ADD = f"""
 """
 _SET_ARCHIVED = f"UPDATE projects SET archived_ts = ? WHERE id = ? RETURNING {_COLUMNS}"
 
-_Row = tuple[ProjectId, str, str, Micros, Micros | None]
+ProjectRow = tuple[ProjectId, str, str, Micros, Micros | None]
 
 
-def _project(row: _Row) -> Project:
+def to_project(row: ProjectRow) -> Project:
+    """From a row of `PROJECT_COLUMNS`."""
     number, slug, human_key, created_ts, archived_ts = row
     return Project(id=number, slug=slug, human_key=human_key, created_ts=created_ts, archived_ts=archived_ts)
 
@@ -40,7 +44,7 @@ class Projects:
 
     def _find(self, sql: str, key: str | int) -> Project | None:
         row = self._connection.execute(sql, (key,)).fetchone()
-        return None if row is None else _project(row)
+        return None if row is None else to_project(row)
 
     def find(self, project_id: ProjectId) -> Project | None:
         return self._find(_BY_ID, project_id)
@@ -54,28 +58,28 @@ class Projects:
 
     def find_by_plain_slug(self, plain_slug: str, limit: int = 10) -> list[Project]:
         """Oldest first. More than one: the plain slug is no key any more."""
-        return [_project(row) for row in self._connection.execute(_BY_PLAIN_SLUG, (plain_slug, limit))]
+        return [to_project(row) for row in self._connection.execute(_BY_PLAIN_SLUG, (plain_slug, limit))]
 
     def list_(self, *, include_archived: bool = False, limit: int, after_id: int = 0) -> list[Project]:
         """The projects with ids above `after_id`, oldest first."""
         rows = self._connection.execute(_PAGE, (after_id, include_archived, limit))
-        return [_project(row) for row in rows]
+        return [to_project(row) for row in rows]
 
     def newest(self, limit: int, *, before: ProjectId | None = None, include_archived: bool = False) -> list[Project]:
         """The projects created last, with ids below `before`, newest first: candidates for "did you mean"."""
         rows = self._connection.execute(_NEWEST, (before or MOST_NUMBER, include_archived, limit))
-        return [_project(row) for row in rows]
+        return [to_project(row) for row in rows]
 
     def add(self, *, slug: str, human_key: str, plain_slug: str, now: Micros) -> Project:
         """Store a new project. Look for the human key first, in the same unit: a second one of it is an
         IntegrityError.
         """
         row = self._connection.execute(_ADD, (slug, human_key, plain_slug, now)).fetchone()
-        return _project(row)
+        return to_project(row)
 
     def set_archived(self, project_id: ProjectId, at: Micros | None) -> Project:
         """Archive the project at `at`, or bring it back with None."""
-        return _project(self._connection.execute(_SET_ARCHIVED, (at, project_id)).fetchone())
+        return to_project(self._connection.execute(_SET_ARCHIVED, (at, project_id)).fetchone())
 
 
 MAX_PATHS = 1_000

@@ -74,15 +74,15 @@ class ConsentResult:
     relation: Relation
 
 
-def consent_context(view: View, sender: Agent, project: Project) -> ConsentContext:
-    """What bears on consent for a message of no thread that answers nothing."""
+def request_context(view: View, sender: Agent, project: Project) -> ConsentContext:
+    """What bears on consent for a contact request: a message of no thread that answers nothing."""
     concerns = view.contacts.concerns(sender.id)
     return ConsentContext(
         sender=sender, project=project, thread_id=None, reply_to=None, now=view.now, concerns=concerns
     )
 
 
-def context_of(view: View, new: NewMessage, concerns: ContactFlags) -> ConsentContext:
+def mail_context(view: View, new: NewMessage, concerns: ContactFlags) -> ConsentContext:
     """What bears on consent for this message, whose sender has these flags."""
     return ConsentContext(
         sender=new.sender,

@@ -13,7 +13,7 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind, ContactPolicy
 from mcp_agent_mail.domain.contacts import Contact, ContactRules, LinkStatus, Relation
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
-from mcp_agent_mail.features.contacts.consent import DeliveryPolicy, check_consent, consent_context, may_write
+from mcp_agent_mail.features.contacts.consent import DeliveryPolicy, check_consent, may_write, request_context
 from mcp_agent_mail.features.contacts.links import LinkRequest, answer, ask, close_request
 from mcp_agent_mail.features.contacts.results import (
     ContactAnswered,
@@ -229,6 +229,6 @@ def _is_let_in(tx: Tx, rules: ContactRules, asked: ContactRequested) -> bool:
     own_word = replace(rules, enforced=True)
     if asked.contact.relation(asked.now) is Relation.APPROVED:
         return may_write(own_word, source.agent, target.agent, Relation.NONE)
-    about = consent_context(tx, source.agent, source.project)
+    about = request_context(tx, source.agent, source.project)
     mail = NewRecipient(agent=target.agent, project=target.project, kind=RecipientKind.TO)
     return not check_consent(tx, DeliveryPolicy(rules=own_word), about, [mail])

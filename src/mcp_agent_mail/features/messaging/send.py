@@ -34,7 +34,7 @@ from mcp_agent_mail.domain.threads import (
     thread_of,
 )
 from mcp_agent_mail.features.attachments.results import ImageLeft
-from mcp_agent_mail.features.contacts.consent import ConsentResult, DeliveryPolicy, check_consent, context_of
+from mcp_agent_mail.features.contacts.consent import ConsentResult, DeliveryPolicy, check_consent, mail_context
 from mcp_agent_mail.features.contacts.links import lift_denials
 from mcp_agent_mail.features.identity.actor import Actor, require_able, require_actor
 from mcp_agent_mail.features.identity.lookup import name_that_leads
@@ -161,7 +161,7 @@ def _with_consent(
     facts = send_facts(view, sender)
     if delivery.respects_leases:
         require_open_inboxes(view, sender, facts, chosen)
-    about = context_of(view, new, facts.concerns)
+    about = mail_context(view, new, facts.concerns)
     results = check_consent(view, delivery, about, chosen)
     held: list[ConsentResult] = []
     named = chosen
@@ -189,7 +189,7 @@ def _broadcast(view: View, delivery: DeliveryPolicy, sender: Actor, new: NewMess
     facts = send_facts(view, sender)
     leased = skip_leased(view, sender, facts, chosen) if delivery.respects_leases else []
     full = skip_full(view, sender, chosen, delivery.inbox_limit)
-    about = context_of(view, new, facts.concerns)
+    about = mail_context(view, new, facts.concerns)
     results = check_consent(view, delivery, about, list(chosen.values()))
     refused = [*leased, *full, *(left_out(one) for one in results.values())]
     return Draft(
