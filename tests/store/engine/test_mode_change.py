@@ -77,3 +77,16 @@ def test_another_databases_journal_is_left_alone(path: Path) -> None:
     take_back_unfinished(path)
 
     assert (path.read_bytes(), journal_of(path).read_bytes()) == (before, left)
+
+
+@pytest.mark.parametrize("is_longer", [True, False])
+def test_a_journal_of_more_or_less_than_the_first_page_is_left_alone(path: Path, *, is_longer: bool) -> None:
+    journal = journal_of(path)
+    whole = journal.read_bytes()
+    left = whole + whole[512:] if is_longer else whole[:-10]
+    journal.write_bytes(left)
+    before = path.read_bytes()
+
+    take_back_unfinished(path)
+
+    assert (path.read_bytes(), journal.read_bytes()) == (before, left)

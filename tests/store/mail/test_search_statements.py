@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.search.query import Hit, Order
 from mcp_agent_mail.store.engine.connection import open_writing
+from mcp_agent_mail.store.engine.long_reads import ReadBound, ReadTooLong
 from mcp_agent_mail.store.mail import search as search_module
 from mcp_agent_mail.store.mail import search_filters
 from tests.seeded_store import open_seeded_store
@@ -22,13 +25,13 @@ async def room(tmp_path: Path) -> AsyncIterator[Room]:
 
 
 async def test_a_body_comes_out_of_the_index_as_it_was_written(room: Room) -> None:
-    body = 'plan \x00 \x01 "quoted" \\ \u2028 \U0001f600 \u00e9\ttab'
+    body = 'plan A \x00 \x01 "quoted" \\ \u2028 \U0001f600 \u00e9\ttab'
     await room.post('A "plan"', body)
 
     (hit,) = await room.search("plan")
 
     assert hit.subject == 'A "plan"'
-    assert hit.snippet == 'plan \x00 \x01 "quoted" \\ \U0001f600 \u00e9 tab'
+    assert hit.snippet == 'plan A \x00 \x01 "quoted" \\ \U0001f600 \u00e9 tab'
 
 
 @pytest.mark.parametrize(
@@ -196,3 +199,35 @@ async def test_mail_of_agents_alone_is_found_without_the_servers(room: Room) -> 
 
     assert await room.ids("plan", is_system=False) == [written]
     assert await room.ids("plan", is_system=True) == [told]
+
+
+@pytest.mark.parametrize(("query", "is_often"), [("pl*", True), ("plan NOT dr*", True), ("plan", False)])
+async def test_a_beginning_among_few_messages_has_its_time_looked_at_often(
+    room: Room, monkeypatch: pytest.MonkeyPatch, query: str, *, is_often: bool
+) -> None:
+    mine = await room.post("plan", thread_id="TKT-7")
+    asked = []
+    real = ReadBound.asked_often
+
+    def watched(self: ReadBound, connection: sqlite3.Connection) -> AbstractContextManager[None]:
+        asked.append(connection)
+        return real(self, connection)
+
+    monkeypatch.setattr(ReadBound, "asked_often", watched)
+
+    assert await room.ids(query, thread_id="TKT-7") == [mine]
+    assert bool(asked) is is_often
+    asked.clear()
+    assert await room.ids(query) == [mine]
+    assert not asked
+
+
+async def test_what_has_taken_its_time_is_not_ranked_any_more(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    await room.post("plan")
+    ranked = []
+    monkeypatch.setattr(search_module, "ranked", lambda *_: ranked.append(1))
+    monkeypatch.setattr(room.seeded.store._long_reads, "_time_bound_s", -1.0)
+
+    with pytest.raises(ReadTooLong):
+        await room.ids("plan")
+    assert ranked == []
