@@ -210,6 +210,11 @@ def test_lists_are_each_objects_own() -> None:
     assert other.to == []
 
 
+@pytest.mark.parametrize("make", [dataclass, dataclasses.dataclass])
+def test_nothing_that_is_given_for_a_list_is_not_a_list_that_is_made(make: Make) -> None:
+    assert letter(make)(subject="a", to=None).to is None
+
+
 def test_a_subclass_without_the_decorator_is_made_by_its_base() -> None:
     class Longer(letter(dataclass)):  # type: ignore[misc]  # a class that a function made
         pass

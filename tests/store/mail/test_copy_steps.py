@@ -126,6 +126,17 @@ async def test_who_is_no_recipient_has_no_state(seeded: SeededStore) -> None:
     assert await seeded.store.write(unit) == (None, {})
 
 
+async def test_a_copy_that_is_held_back_has_no_state_and_takes_no_step(seeded: SeededStore) -> None:
+    held = replace(seeded.addressed([seeded.red])[0], held_code="CONTACT_REQUIRED")
+    message, _ = await seeded.post(seeded.letter(seeded.blue), held)
+
+    def unit(tx: Tx) -> tuple[object, object]:
+        connection, red = tx._connection, seeded.red.id
+        return find_state(connection, red, message.id), take_steps(connection, red, [message.id], tx.now, READ)
+
+    assert await seeded.store.write(unit) == (None, {})
+
+
 async def inbox_counts(seeded: SeededStore) -> tuple[int, ...]:
     return tuple(await seeded.store.read(lambda view: view.inboxes.counts(seeded.red.id)))
 
