@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import token_hash
@@ -99,6 +100,9 @@ class SeededStore:
 
     def project_of(self, agent: Agent) -> Project:
         return self.app if agent.project_id == self.app.id else self.lib
+
+    async def rows(self, sql: str, *values: object) -> list[Any]:
+        return await self.store.long_read(lambda connection, _: connection.execute(sql, values).fetchall())
 
     async def post(self, new: NewMessage, *recipients: NewRecipient) -> tuple[Message, list[Recipient]]:
         """Store a message as the store alone does it, without any of the checks of a send."""

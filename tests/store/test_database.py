@@ -50,8 +50,8 @@ async def test_reads_still_answer_after_the_writer_has_stopped(store: Store) -> 
     with pytest.raises(StoreClosed):
         await store.write(lambda tx: tx.now)
     assert await store.read(lambda view: view.projects.find(project.id)) == project
-    async with store.long_read() as connection:
-        assert list(await connection.execute_fetchall("SELECT count(*) FROM projects")) == [(1,)]
+    sql = "SELECT count(*) FROM projects"
+    assert await store.long_read(lambda connection, _: connection.execute(sql).fetchone()) == (1,)
 
 
 async def test_a_closed_store_leaves_one_file_and_can_be_opened_again(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
 from mcp_agent_mail.store.engine.long_reads import ReadBound
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.instrumented_store import InstrumentedStore
 from mcp_agent_mail.store.transaction import Tx, View
 
@@ -58,18 +59,6 @@ async def test_a_unit_is_noted_whether_it_is_kept_or_refused(store: Instrumented
     assert noted(store)["unit", "refuse"] == (1, 1)
 
 
-async def test_a_long_read_is_noted_by_who_borrows_the_connection(store: InstrumentedStore) -> None:
-    async def export() -> None:
-        async with store.long_read() as connection:
-            await connection.execute_fetchall("SELECT 1")
-            await connection.execute_fetchall("SELECT 2")
-
-    await export()
-    await export()
-
-    assert noted(store) == {("long_read", "export"): (2, 4)}
-
-
 async def test_a_statement_that_fails_counts_too(store: InstrumentedStore) -> None:
     def write(view: View) -> None:
         view.meta.note_check(Micros(1))
@@ -87,13 +76,14 @@ async def test_a_plain_store_counts_nothing(tmp_path: Path) -> None:
         assert store.queries is None
 
 
-def _count_twice(connection: sqlite3.Connection, _: ReadBound) -> int:
+def _count_twice(connection: Connection, _: ReadBound) -> int:
     return sum(connection.execute("SELECT count(*) FROM projects").fetchone()[0] for _ in range(2))
 
 
-async def test_work_on_the_thread_of_a_long_read_is_noted_by_what_it_is(store: InstrumentedStore) -> None:
-    assert await store.long_query(_count_twice) == 0
+async def test_a_long_read_is_noted_by_what_it_does(store: InstrumentedStore) -> None:
+    assert await store.long_read(_count_twice) == 0
+    assert await store.long_read(_count_twice) == 0
 
     ((kind, name),) = noted(store)
     assert (kind, name.endswith("_count_twice")) == ("long_read", True)
-    assert noted(store)[kind, name][1] == 2
+    assert noted(store)[kind, name] == (2, 4)

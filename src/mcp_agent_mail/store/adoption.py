@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from enum import Enum
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.adoption import AdoptionPlan
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.mail.inbox_counts import RECOUNT
 
 MAX_CLASHES = 50
@@ -164,7 +164,7 @@ _DROP_NAMES = "DELETE FROM identifiers WHERE scope = ?"
 
 
 class Adoption:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def plan(self, source: ProjectId, target: ProjectId, now: Micros) -> AdoptionPlan:

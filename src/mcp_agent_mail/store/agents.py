@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator
 
 from mcp_agent_mail.core.clock import SECOND, Micros
@@ -20,6 +19,7 @@ from mcp_agent_mail.domain.agents import (
 from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.domain.identity.names import name_key
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.projects import PROJECT_COLUMNS, to_project
 
 _NAMES = (
@@ -169,7 +169,7 @@ _IDS_OF_PROJECT = "SELECT id FROM agents WHERE project_id = ? AND id > ? ORDER B
 
 
 class Agents:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def _find(self, sql: str, *key: object) -> Agent | None:

@@ -6,7 +6,6 @@ went: so nothing is told in it again.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 
 from mcp_agent_mail.core.clock import Micros
@@ -23,6 +22,7 @@ from mcp_agent_mail.domain.hooks.announcements import (
 )
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.presence import SessionName
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.mail.passed_ends import still_valid
 
 _SESSION = "SELECT id FROM hook_sessions WHERE agent_id = ? AND session_hash = ?"
@@ -104,7 +104,7 @@ _FORGET = "DELETE FROM announcements WHERE session_id = ? AND message_id = ?"
 
 
 class Announcements:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def find_session(self, agent_id: AgentId, name: SessionName) -> int | None:

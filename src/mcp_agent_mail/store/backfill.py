@@ -4,9 +4,8 @@ was there before archives kept it.
 
 from __future__ import annotations
 
-import sqlite3
-
 from mcp_agent_mail.core.ids import MessageId, ProjectId
+from mcp_agent_mail.store.engine.port import Connection
 
 _NOTE = "INSERT INTO stale_aliases (project_id) VALUES (?) ON CONFLICT DO NOTHING"
 _DROP = "DELETE FROM stale_aliases WHERE project_id = ?"
@@ -16,7 +15,7 @@ _DROP_NOTICE = "DELETE FROM unqueued_notices WHERE message_id = ?"
 
 
 class Backfill:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def note_aliases(self, project_id: ProjectId) -> None:

@@ -5,7 +5,6 @@ by its mail, which is asked when no link decides.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from mcp_agent_mail.core.ids import AgentId, ContactId, MessageId, ProjectId
 from mcp_agent_mail.domain.contacts import INTRO, Contact, LinkStatus, Party, Relation, is_intro, relation
 from mcp_agent_mail.domain.identity.names import name_key
 from mcp_agent_mail.domain.threads import root_of_thread
+from mcp_agent_mail.store.engine.port import Connection
 
 CONCERNS = """
 SELECT EXISTS (SELECT 1 FROM contacts WHERE source_id = :agent),
@@ -120,7 +120,7 @@ def to_contact(row: tuple[Any, ...]) -> Contact:
 
 
 class Contacts:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def concerns(self, agent_id: AgentId) -> ContactFlags:
@@ -279,7 +279,7 @@ WHERE r.message_id = ? AND r.agent_id = ? AND r.delivery_seq IS NOT NULL
 
 
 class ContactHistory:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def taking_part(self, project_id: ProjectId, thread_id: str, agents: Collection[AgentId]) -> set[AgentId]:

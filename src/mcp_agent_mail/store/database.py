@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
-
-import aiosqlite
 
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.errors import Busy, Unavailable
@@ -25,6 +22,7 @@ from mcp_agent_mail.store.engine.growth_limit import GrowthLimit
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
 from mcp_agent_mail.store.engine.long_reads import LongReads, ReadBound
 from mcp_agent_mail.store.engine.migrate import migrate, take_back_unfinished
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.engine.schema import require_own_schema
 from mcp_agent_mail.store.engine.writer import Unit, Writer
 from mcp_agent_mail.store.mail.message_events import end_expired
@@ -200,7 +198,7 @@ class Store:
                 return query(self._view)
             finally:
                 reading.execute("ROLLBACK")
-        except sqlite3.Error as error:
+        except Exception as error:
             if is_outside_fault(error):
                 raise self._files.fault_of(error) from error
             raise
@@ -221,14 +219,8 @@ class Store:
         with self._files.held_in_place(), open_view(self._path) as view:
             yield view
 
-    @asynccontextmanager
-    async def long_read(self) -> AsyncIterator[aiosqlite.Connection]:
-        """A read-only connection with a thread of its own, for searches, exports and checks. Bounded in time."""
-        async with self._long_reads.connection(current_turn()) as connection:
-            yield connection
-
-    async def long_query(self, query: Callable[[sqlite3.Connection, ReadBound], T]) -> T:
-        """What `query` gives, as a whole on the thread of such a connection. It asks its bound between statements where
-        it does more there than a moment's work.
+    async def long_read(self, query: Callable[[Connection, ReadBound], T]) -> T:
+        """What `query` gives, as a whole on a thread with a read-only connection of its own: for searches, summaries
+        and sweeps. Bounded in time: it asks its bound between statements where it does more there than a moment's work.
         """
         return await self._long_reads.run(query, current_turn())

@@ -7,7 +7,6 @@ lies at or below the counter 'feed_floor'.
 from __future__ import annotations
 
 import heapq
-import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from itertools import islice
@@ -17,6 +16,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.copy_readership import may_know_of_copy
 from mcp_agent_mail.domain.messages import RecipientKind
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.importing.imported_records import not_imported
 from mcp_agent_mail.store.mail.passed_ends import still_valid
 
@@ -137,7 +137,7 @@ class AgentState(NamedTuple):
 
 
 class Feed:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def ends(self) -> FeedEnds:

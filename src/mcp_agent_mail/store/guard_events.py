@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.guard.decision import GuardOutcome
 from mcp_agent_mail.domain.guard.events import GuardEvent, NewGuardEvent
+from mcp_agent_mail.store.engine.port import Connection
 
 KEPT_PER_PROJECT = 10_000
 KEPT_PER_REPORTER = 2_000
@@ -40,7 +40,7 @@ class GuardEvents:
 
     def __init__(
         self,
-        connection: sqlite3.Connection,
+        connection: Connection,
         *,
         kept: int = KEPT_PER_PROJECT,
         kept_of_one: int = KEPT_PER_REPORTER,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.store.engine.port import Connection
 
 KEPT = 24 * 3_600 * SECOND
 PRUNE_LOT = 100
@@ -34,7 +33,7 @@ class RememberedAnswer:
 class IdempotencyKeys:
     """Keys belong to the acting agent: the same key of another agent is another key."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def find(self, agent_id: AgentId, key: str, now: Micros) -> RememberedAnswer | None:

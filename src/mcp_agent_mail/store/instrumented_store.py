@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import sqlite3
-import sys
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
-
-import aiosqlite
 
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.connection import CountingConnection
-from mcp_agent_mail.store.engine.instrumentation import QueryFigures, name_of, place
+from mcp_agent_mail.store.engine.instrumentation import QueryFigures, name_of
 from mcp_agent_mail.store.engine.long_reads import ReadBound
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.engine.writer import Unit
 from mcp_agent_mail.store.transaction import Tx, View
 
@@ -64,15 +60,10 @@ class InstrumentedStore(Store):
             statements = _statements(self._reading) - before - _BEGIN_AND_ROLLBACK
             self.queries.note("read", name_of(query), took_s, max(0, statements))
 
-    def long_read(self) -> AbstractAsyncContextManager[aiosqlite.Connection]:  # type: ignore[override]
-        """Noted by the function that borrows the connection, with all that it does meanwhile."""
-        borrower = sys._getframe(1)  # noqa: SLF001  # a name is all that is taken
-        return self._measured(place(borrower.f_globals["__name__"], borrower.f_code.co_qualname))
+    async def long_read(self, query: Callable[[Connection, ReadBound], T]) -> T:
+        """As `Store.long_read`, and noted under the name of `query`."""
 
-    async def long_query(self, query: Callable[[sqlite3.Connection, ReadBound], T]) -> T:
-        """As `Store.long_query`, and noted under the name of `query`."""
-
-        def measured(connection: sqlite3.Connection, bound: ReadBound) -> T:
+        def measured(connection: Connection, bound: ReadBound) -> T:
             before, began = _statements(connection), time.perf_counter()
             try:
                 return query(connection, bound)
@@ -80,20 +71,9 @@ class InstrumentedStore(Store):
                 took_s = time.perf_counter() - began
                 self.queries.note("long_read", name_of(query), took_s, _statements(connection) - before)
 
-        return await super().long_query(measured)
-
-    @asynccontextmanager
-    async def _measured(self, borrower: str) -> AsyncIterator[aiosqlite.Connection]:
-        async with super().long_read() as connection:
-            raw = connection._conn  # noqa: SLF001  # tests/store/test_instrumented_store.py notices when it moves
-            before, began = _statements(raw), time.perf_counter()
-            try:
-                yield connection
-            finally:
-                took_s = time.perf_counter() - began
-                self.queries.note("long_read", borrower, took_s, _statements(raw) - before)
+        return await super().long_read(measured)
 
 
-def _statements(connection: sqlite3.Connection) -> int:
+def _statements(connection: Connection) -> int:
     assert isinstance(connection, CountingConnection)
     return connection.statements

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, IssuedTokenId, ProjectId
 from mcp_agent_mail.core.roles import ROLES_BY_WORD
 from mcp_agent_mail.domain.identity.issued_tokens import KEPT_AFTER_END, MAX_KEPT, IssuedToken, NewIssuedToken
+from mcp_agent_mail.store.engine.port import Connection
 
 _FORGOTTEN_AT_ONCE = 100
 
@@ -62,7 +62,7 @@ def _token(row: _Row) -> IssuedToken:
 
 
 class IssuedTokens:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def find(self, token_id: IssuedTokenId) -> IssuedToken | None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, JoinCodeId, ProjectId
 from mcp_agent_mail.domain.identity.admission import JoinCode
+from mcp_agent_mail.store.engine.port import Connection
 
 _FORGOTTEN_AT_ONCE = 100
 
@@ -42,7 +41,7 @@ def _code(row: _Row) -> JoinCode:
 
 
 class JoinCodes:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def find(self, code_hash: bytes) -> JoinCode | None:

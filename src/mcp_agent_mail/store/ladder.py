@@ -6,7 +6,6 @@ A copy that is withdrawn unread leaves its inbox, and with it threads, search, w
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.copy_readership import OpenEnds
 from mcp_agent_mail.domain.ladder import CopyProgress, LadderStep
 from mcp_agent_mail.domain.messages import RecipientKind, Terms
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.mail.passed_ends import still_valid, true_end
 from mcp_agent_mail.store.mail.successors import ended_blindly
 
@@ -199,7 +199,7 @@ class _Ending:
 
 
 class Ladder:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def copies(self, message_id: MessageId) -> list[LadderCopy]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.store.engine.port import Connection
 
 _NEXT = """
     SELECT agent_id FROM leases INDEXED BY leases_of_agent
@@ -34,7 +34,7 @@ _LOOKED_AT = 50
 class Holders:
     """Agents with leases that have not ended, and when their mail last told of them."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def after(self, agent_id: int) -> Iterator[AgentId]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +12,7 @@ from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind, NewLease
 from mcp_agent_mail.domain.patterns.keys import PathProbe
+from mcp_agent_mail.store.engine.port import Connection
 
 _COLUMNS = """
     l.id, l.project_id, l.agent_id, a.name, l.kind, l.path_pattern, l.is_folder, l.ignore_case, l.exclusive, l.reason,
@@ -174,7 +174,7 @@ class ConflictFilter:
 class Leases:
     """Live is what has neither ended nor expired. Not ended is what nobody has ended yet, expired or not."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def _list(self, sql: str, *values: object) -> list[Lease]:

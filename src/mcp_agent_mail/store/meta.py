@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import secrets
-import sqlite3
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.store.engine.numbers import GivenNumbers, numbers_in, raise_in
+from mcp_agent_mail.store.engine.port import Connection
 
 _GET = "SELECT value FROM meta WHERE key = ?"
 _PUT = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
@@ -23,7 +23,7 @@ SELECT EXISTS (
 
 
 class Meta:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def _find(self, key: str) -> str | None:

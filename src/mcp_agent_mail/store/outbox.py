@@ -6,7 +6,6 @@ that change does. It is pending while `commit_id` is NULL; marking it done drops
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,6 +23,7 @@ from mcp_agent_mail.domain.events import (
     OutboxEvent,
     RecordedStep,
 )
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.mail.thread_pages import ThreadPages
 
 MAX_EVENTS = 500
@@ -124,7 +124,7 @@ def _as_text(snapshot: dict[str, Any]) -> str:
 
 
 class Outbox:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def add(self, event: NewEvent, now: Micros) -> OutboxSeq:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-import sqlite3
 from collections.abc import Callable
 from functools import partial
 from itertools import islice
@@ -165,7 +164,7 @@ class Obligations:
         if not _is_of_the_store(error):
             return False
         cause = error.__cause__
-        is_outside = isinstance(cause, StoreFailed) or (isinstance(cause, sqlite3.Error) and is_outside_fault(cause))
+        is_outside = isinstance(cause, StoreFailed) or is_outside_fault(cause)
         is_own_fault = cause is not None and not is_outside
         # It may have been a neighbour's of the same transaction: it is not one's for ever.
         one.own_faults = one.own_faults + 1 if is_own_fault and self._under_way == 0 else 0
@@ -192,6 +191,4 @@ class Obligations:
 
 def _is_of_the_store(error: BaseException) -> bool:
     """Whether it may be stored later as it is: the disk, a lock, want of memory or of room."""
-    if isinstance(error, sqlite3.Error):
-        return is_outside_fault(error)
-    return isinstance(error, (StoreFailed, MemoryError, DiskTooFull, StoreTooLarge))
+    return is_outside_fault(error) or isinstance(error, (StoreFailed, MemoryError, DiskTooFull, StoreTooLarge))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER, ProductId, ProjectId
 from mcp_agent_mail.domain.products import MAX_PRODUCTS, MAX_PROJECTS, Product, ProductLink, product_name_key
+from mcp_agent_mail.store.engine.port import Connection
 
 _COLUMNS = "p.id, p.product_uid, p.name, p.created_ts"
 _BY_UID = f"SELECT {_COLUMNS} FROM products p WHERE p.product_uid = ?"
@@ -44,7 +44,7 @@ def _link(row: _LinkRow) -> ProductLink:
 
 
 class Products:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def find_by_uid(self, uid: str) -> Product | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER, ProjectId
 from mcp_agent_mail.domain.projects import Alias, AliasKind, Project, StoredAlias
+from mcp_agent_mail.store.engine.port import Connection
 
 _NAMES = ("id", "slug", "human_key", "created_ts", "archived_ts")
 _COLUMNS = ", ".join(_NAMES)
@@ -39,7 +39,7 @@ def to_project(row: ProjectRow) -> Project:
 
 
 class Projects:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def _find(self, sql: str, key: str | int) -> Project | None:
@@ -112,7 +112,7 @@ _UID = """
 
 
 class Aliases:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def find(self, alias: str) -> ProjectId | None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Collection
-
-import aiosqlite
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.retention import OldMessage, tombstone
+from mcp_agent_mail.store.engine.long_reads import LongReader
+from mcp_agent_mail.store.engine.port import Connection
 
 # What is unread, held, unacknowledged or delivered lately is kept, for whichever recipient; so is what Git has yet to
 # get, and what is mail of a project whose mail is to be left alone.
@@ -56,7 +55,7 @@ class RetentionCutoff:
 
 
 async def list_old(
-    connection: aiosqlite.Connection,
+    store: LongReader,
     project_id: ProjectId,
     cutoff: RetentionCutoff,
     after: OldMessage | None,
@@ -69,7 +68,7 @@ async def list_old(
         "after_id": -1 if after is None else after.id,
         "limit": limit,
     }
-    rows = await connection.execute_fetchall(_OLD, values)
+    rows = await store.long_read(lambda connection, _: connection.execute(_OLD, values).fetchall())
     return [
         OldMessage(id=MessageId(row[0]), created_ts=row[1], may_go=bool(row[2]), copies=row[3], body_bytes=row[4])
         for row in rows
@@ -77,7 +76,7 @@ async def list_old(
 
 
 class Retention:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def purge(self, message_id: MessageId, cutoff: RetentionCutoff, now: Micros) -> bool:

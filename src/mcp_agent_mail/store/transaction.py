@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
@@ -18,9 +17,11 @@ from mcp_agent_mail.store.doors.mailbox_reader import MailboxReader
 from mcp_agent_mail.store.doors.pops import Pops
 from mcp_agent_mail.store.doors.wire_ids import WireIds
 from mcp_agent_mail.store.doors.wire_names import WireNames
+from mcp_agent_mail.store.engine.connection import tell_time
 from mcp_agent_mail.store.engine.expiry_clock import ExpiryClock
 from mcp_agent_mail.store.engine.growth_limit import GrowthLimit
 from mcp_agent_mail.store.engine.migrate import require_same
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.engine.schema import open_own
 from mcp_agent_mail.store.feed import Feed
 from mcp_agent_mail.store.guard_events import GuardEvents
@@ -42,7 +43,6 @@ from mcp_agent_mail.store.mail.inboxes import Inboxes, Unread
 from mcp_agent_mail.store.mail.messages import Messages
 from mcp_agent_mail.store.mail.overdue_acks import Overdue
 from mcp_agent_mail.store.mail.owed_acks import OwedCopies
-from mcp_agent_mail.store.mail.passed_ends import tell_time
 from mcp_agent_mail.store.mail.past_mail import MailHistory
 from mcp_agent_mail.store.mail.send_facts import SendFactsReader
 from mcp_agent_mail.store.mail.thread_messages import ThreadMessages
@@ -66,7 +66,7 @@ class View:
     now: Micros
     """When this read, or this unit of work, began: one time for all that it says and writes."""
 
-    def __init__(self, connection: sqlite3.Connection, clock: Clock) -> None:
+    def __init__(self, connection: Connection, clock: Clock) -> None:
         self._clock = clock
         self.begin()
         tell_time(connection, lambda: self.now)
@@ -142,7 +142,7 @@ class Tx(View):
 
     def __init__(
         self,
-        connection: sqlite3.Connection,
+        connection: Connection,
         clock: Clock,
         growth: GrowthLimit | None = None,
         expiries: ExpiryClock | None = None,

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, IssuedTokenId, WebSessionId
 from mcp_agent_mail.core.roles import ROLES_BY_WORD
 from mcp_agent_mail.domain.identity.web_sessions import MAX_LIVE, OpenedBy, SessionGrant, WebSession
+from mcp_agent_mail.store.engine.port import Connection
 
 _COLUMNS = """id, opened_by, role, issued_token_id, issued_to, claimed_agents, server_token_hash, created_ts, used_ts,
     expires_ts"""
@@ -48,7 +48,7 @@ def _session(row: _Row) -> WebSession:
 
 
 class WebSessions:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def list_(self) -> list[tuple[bytes, WebSession]]:

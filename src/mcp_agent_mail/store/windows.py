@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId, WindowId
 from mcp_agent_mail.domain.identity.names import name_key
 from mcp_agent_mail.domain.identity.windows import Window
+from mcp_agent_mail.store.engine.port import Connection
 
 _COLUMNS = "id, project_id, window_uuid, display_name, created_ts, last_active_ts, expired_ts"
 _FIND = f"SELECT {_COLUMNS} FROM windows WHERE project_id = ? AND window_uuid = ?"
@@ -55,7 +55,7 @@ def _window(row: _Row) -> Window:
 
 
 class Windows:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def find(self, project_id: ProjectId, uuid: str) -> Window | None:

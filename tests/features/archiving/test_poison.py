@@ -201,7 +201,9 @@ def test_only_the_thread_that_schedules_uses_its_connection(harness: ArchiveHarn
 
 
 def connection_of(drain: Drain) -> sqlite3.Connection:
-    return drain._outbox._connection
+    connection = drain._outbox._connection
+    assert isinstance(connection, sqlite3.Connection)
+    return connection
 
 
 def test_a_git_that_no_kill_ends_does_not_hold_up_the_end(

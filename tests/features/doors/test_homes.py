@@ -23,9 +23,9 @@ async def _lookups(harness: DoorsHarness, sender: str, to: str) -> dict[str, int
     """How often the unit of work of one send asks each of these tables."""
     asked: list[str] = []
     store = harness.seeded.store
-    await store.write(lambda tx: tx.pops._connection.set_trace_callback(asked.append))
+    await store.write(lambda _: store._writing.set_trace_callback(asked.append))
     await harness.send(sender, to, "again")
-    await store.write(lambda tx: tx.pops._connection.set_trace_callback(None))
+    await store.write(lambda _: store._writing.set_trace_callback(None))
     selects = [" ".join(one.split()) for one in asked if one.lstrip().startswith("SELECT")]
     return {table: len([one for one in selects if f" FROM {table} " in one]) for table in TABLES}
 

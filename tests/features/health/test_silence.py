@@ -58,7 +58,7 @@ async def test_work_in_between_puts_it_off(tmp_path: Path) -> None:
 async def test_every_connection_lets_go_of_its_pages(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with watched(tmp_path) as (store, process):
         others = set(threading.enumerate())
-        await store.long_query(lambda connection, _: connection.execute("SELECT count(*) FROM messages").fetchone())
+        await store.long_read(lambda connection, _: connection.execute("SELECT count(*) FROM messages").fetchone())
         threads = set(threading.enumerate()) - others
         caplog.set_level(logging.INFO, logger="mcp_agent_mail.store.sql")
         await process.passes(BUSY_S, IDLE_S, IDLE_S)
@@ -66,7 +66,7 @@ async def test_every_connection_lets_go_of_its_pages(tmp_path: Path, caplog: pyt
         for thread in threads:
             thread.join(5)
         left = [thread for thread in threads if thread.is_alive()]
-        found = await store.long_query(lambda connection, _: connection.execute("SELECT 1").fetchone())
+        found = await store.long_read(lambda connection, _: connection.execute("SELECT 1").fetchone())
 
     assert freed == 2
     assert (len(threads), left) == (1, [])

@@ -6,9 +6,10 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,10 +17,19 @@ from mcp_agent_mail.core.concurrency.turns import TooMuchAtOnce
 from mcp_agent_mail.store.engine import long_reads
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.faults import DatabaseTakenAway, OpenFiles, StoreDamaged
-from mcp_agent_mail.store.engine.long_reads import LongReads, ReadBound, ReadTooLong
+from mcp_agent_mail.store.engine.long_reads import LongReads, ReadBound, ReadTooLong, StoreClosing
+from mcp_agent_mail.store.engine.port import Connection
 
 _NUMBERS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
 _ENDLESS = f"SELECT count(*) FROM ({_NUMBERS})"
+
+
+def asking(sql: str) -> Callable[[Connection, ReadBound], list[Any]]:
+    return lambda connection, _: connection.execute(sql).fetchall()
+
+
+def this_thread(_: Connection, __: ReadBound) -> threading.Thread:
+    return threading.current_thread()
 
 
 @pytest.fixture
@@ -33,95 +43,113 @@ def path(tmp_path: Path) -> Path:
 
 async def test_connections_are_opened_when_needed_and_lent_again(path: Path) -> None:
     reads = LongReads(path, connections=2)
-    async with reads.connection("one") as first, reads.connection("two") as second:
-        assert first is not second
-    async with reads.connection() as again:
-        assert again in (first, second)
+    both = threading.Barrier(2)
+
+    def meet(_: Connection, __: ReadBound) -> threading.Thread:
+        both.wait()
+        return threading.current_thread()
+
+    first, second = await asyncio.gather(reads.run(meet, "one"), reads.run(meet, "two"))
+    assert first is not second
+    assert await reads.run(this_thread) in (first, second)
 
     await reads.close()
 
 
 async def test_a_long_read_cannot_write(path: Path) -> None:
     reads = LongReads(path)
-    async with reads.connection() as connection:
-        with pytest.raises(sqlite3.OperationalError, match="readonly"):
-            await connection.execute("INSERT INTO scratch VALUES ('x')")
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        await reads.run(asking("INSERT INTO scratch VALUES ('x')"))
 
     await reads.close()
 
 
 async def test_a_query_that_runs_too_long_is_interrupted_and_its_connection_works_again(path: Path) -> None:
     reads = LongReads(path, connections=1, time_bound_s=0.05)
+    thread = await reads.run(this_thread)
     with pytest.raises(ReadTooLong):
-        async with reads.connection() as connection:
-            await connection.execute_fetchall(_ENDLESS)
+        await reads.run(asking(_ENDLESS))
 
-    async with reads.connection() as connection:
-        assert list(await connection.execute_fetchall("SELECT 1")) == [(1,)]
+    assert await reads.run(asking("SELECT 1")) == [(1,)]
+    assert await reads.run(this_thread) is thread
     await reads.close()
 
 
 async def test_a_long_query_within_the_bound_is_answered(path: Path) -> None:
     reads = LongReads(path, time_bound_s=3_600)
-    async with reads.connection() as connection:
-        rows = list(await connection.execute_fetchall(f"SELECT count(*) FROM ({_NUMBERS} LIMIT 200000)"))
+    assert await reads.run(asking(f"SELECT count(*) FROM ({_NUMBERS} LIMIT 200000)")) == [(200_000,)]
 
-    assert rows == [(200_000,)]
     await reads.close()
 
 
 async def test_the_time_bound_holds_for_a_statement_that_begins_after_it(path: Path) -> None:
     reads = LongReads(path, connections=1, time_bound_s=0.0)
 
-    async def read_twice() -> None:
-        async with reads.connection() as connection:
-            await connection.execute_fetchall("SELECT 1")
-            await connection.execute_fetchall(_ENDLESS)
+    def read_twice(connection: Connection, _: ReadBound) -> None:
+        connection.execute("SELECT 1").fetchall()
+        connection.execute(_ENDLESS)
 
     with pytest.raises(ReadTooLong):
-        await read_twice()
+        await reads.run(read_twice)
     await reads.close()
 
 
 async def test_a_cancelled_read_frees_its_thread(path: Path) -> None:
     reads = LongReads(path, connections=1, time_bound_s=3_600)
-    begun = asyncio.Event()
+    begun = threading.Event()
 
-    async def read() -> None:
-        async with reads.connection() as connection:
-            begun.set()
-            await connection.execute_fetchall(_ENDLESS)
+    def read(connection: Connection, _: ReadBound) -> None:
+        begun.set()
+        connection.execute(_ENDLESS).fetchall()
 
-    reading = asyncio.create_task(read())
-    await begun.wait()
-    await asyncio.sleep(0)
+    reading = asyncio.create_task(reads.run(read))
+    await asyncio.to_thread(begun.wait)
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reading
 
-    async with reads.connection() as connection:
-        assert list(await connection.execute_fetchall("SELECT 1")) == [(1,)]
+    assert await reads.run(asking("SELECT 1")) == [(1,)]
     await reads.close()
 
 
 async def test_those_who_wait_for_a_connection_are_bounded(path: Path) -> None:
     reads = LongReads(path, connections=1, max_waiting=0)
-    async with reads.connection():
-        with pytest.raises(TooMuchAtOnce):
-            async with reads.connection():
-                pass
+    begun, may_end = threading.Event(), threading.Event()
+
+    def work(_: Connection, __: ReadBound) -> None:
+        begun.set()
+        may_end.wait()
+
+    working = asyncio.create_task(reads.run(work))
+    await asyncio.to_thread(begun.wait)
+    with pytest.raises(TooMuchAtOnce):
+        await reads.run(this_thread)
+    may_end.set()
+    await working
 
     await reads.close()
 
 
 async def test_a_connection_lent_out_while_closing_is_closed_when_it_comes_back(path: Path) -> None:
     reads = LongReads(path)
-    async with reads.connection() as connection:
-        await reads.close()
-        assert list(await connection.execute_fetchall("SELECT 1")) == [(1,)]
+    begun, may_end = threading.Event(), threading.Event()
 
-    with pytest.raises(ValueError, match="closed"):
-        await connection.execute_fetchall("SELECT 1")
+    def work(connection: Connection, _: ReadBound) -> threading.Thread:
+        begun.set()
+        may_end.wait()
+        assert connection.execute("SELECT 1").fetchall() == [(1,)]
+        return threading.current_thread()
+
+    working = asyncio.create_task(reads.run(work))
+    await asyncio.to_thread(begun.wait)
+    await reads.close()
+    may_end.set()
+    thread = await working
+
+    await asyncio.to_thread(thread.join, 60)
+    assert not thread.is_alive()
+    with pytest.raises(StoreClosing):
+        await reads.run(this_thread)
 
 
 async def test_a_read_that_is_cancelled_while_its_connection_opens_leaves_no_thread_behind(
@@ -140,11 +168,7 @@ async def test_a_read_that_is_cancelled_while_its_connection_opens_leaves_no_thr
     reads = LongReads(path)
     before = set(threading.enumerate())
 
-    async def read() -> None:
-        async with reads.connection():
-            pass
-
-    reading = asyncio.create_task(read())
+    reading = asyncio.create_task(reads.run(this_thread))
     await opens.wait()
     (opening,) = set(threading.enumerate()) - before
     reading.cancel()
@@ -158,8 +182,7 @@ async def test_a_read_that_is_cancelled_while_its_connection_opens_leaves_no_thr
 async def test_a_mistake_in_a_query_stays_what_it_is(path: Path) -> None:
     reads = LongReads(path)
     with pytest.raises(sqlite3.OperationalError, match="no such table"):
-        async with reads.connection() as connection:
-            await connection.execute_fetchall("SELECT 1 FROM nowhere")
+        await reads.run(asking("SELECT 1 FROM nowhere"))
 
     await reads.close()
 
@@ -167,14 +190,9 @@ async def test_a_mistake_in_a_query_stays_what_it_is(path: Path) -> None:
 async def test_who_asks_for_much_leaves_a_connection_to_others(path: Path) -> None:
     reads = LongReads(path, connections=2, time_bound_s=3_600)
 
-    async def read_without_end() -> None:
-        async with reads.connection("many") as connection:
-            await connection.execute_fetchall(_ENDLESS)
-
-    endless = [asyncio.create_task(read_without_end()) for _ in range(6)]
+    endless = [asyncio.create_task(reads.run(asking(_ENDLESS), "many")) for _ in range(6)]
     await asyncio.sleep(0)
-    async with reads.connection("one") as connection:
-        ((answer,),) = await connection.execute_fetchall("SELECT 1")
+    ((answer,),) = await reads.run(asking("SELECT 1"), "one")
     are_running = [not reading.done() for reading in endless]
     for reading in endless:
         reading.cancel()
@@ -204,24 +222,20 @@ def put_aside(path: Path) -> Path:
 async def test_a_read_that_meets_damage_gives_up_its_connection(path: Path) -> None:
     whole = fill(path)
     reads = LongReads(path, connections=1)
-    async with reads.connection() as first:
-        pass
+    first = await reads.run(this_thread)
     write_over(path, whole[:4096] + b"\x99" * (len(whole) - 4096))
 
     with pytest.raises(StoreDamaged):
-        async with reads.connection() as connection:
-            await connection.execute_fetchall("SELECT sum(length(text)) FROM scratch")
+        await reads.run(asking("SELECT sum(length(text)) FROM scratch"))
     write_over(path, whole)
 
-    async with reads.connection() as again:
-        assert list(await again.execute_fetchall("SELECT sum(length(text)) FROM scratch")) == [(40_000,)]
-    assert again is not first
+    assert await reads.run(asking("SELECT sum(length(text)) FROM scratch")) == [(40_000,)]
+    assert await reads.run(this_thread) is not first
     await reads.close()
 
 
 async def find_scratch(reads: LongReads) -> list[str]:
-    async with reads.connection() as connection:
-        return [text for (text,) in await connection.execute_fetchall("SELECT text FROM scratch")]
+    return [text for (text,) in await reads.run(asking("SELECT text FROM scratch"))]
 
 
 @pytest.fixture
@@ -281,20 +295,19 @@ async def test_damage_that_is_met_while_another_file_is_there_is_told_as_that(pa
     malformed = sqlite3.DatabaseError("database disk image is malformed")
     malformed.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
 
-    async def meet_damage() -> None:
-        async with reads.connection():
-            put_aside(path)
-            raise malformed
+    def meet_damage(_: Connection, __: ReadBound) -> None:
+        put_aside(path)
+        raise malformed
 
     with pytest.raises(DatabaseTakenAway):
-        await meet_damage()
+        await reads.run(meet_damage)
     await reads.close()
 
 
 async def test_work_on_the_thread_of_a_connection_is_given_back_with_its_place(path: Path) -> None:
     reads = LongReads(path, connections=1)
 
-    def count(connection: sqlite3.Connection, _: ReadBound) -> tuple[int, threading.Thread]:
+    def count(connection: Connection, _: ReadBound) -> tuple[int, threading.Thread]:
         return connection.execute("SELECT count(*) FROM scratch").fetchone()[0], threading.current_thread()
 
     counted, thread = await reads.run(count)
@@ -310,7 +323,7 @@ async def test_the_place_of_work_that_is_cancelled_is_free_when_its_thread_has_e
     began, may_end = threading.Event(), threading.Event()
     left = []
 
-    def work(_: sqlite3.Connection, bound: ReadBound) -> None:
+    def work(_: Connection, bound: ReadBound) -> None:
         began.set()
         may_end.wait()
         left.append(bound.is_to_stop())
@@ -335,7 +348,7 @@ async def test_the_place_of_work_that_is_cancelled_is_free_when_its_thread_has_e
 async def test_what_is_done_between_statements_ends_with_the_time_too(path: Path) -> None:
     reads = LongReads(path, connections=1, time_bound_s=0.01)
 
-    def work(_: sqlite3.Connection, bound: ReadBound) -> None:
+    def work(_: Connection, bound: ReadBound) -> None:
         while True:
             bound.require()
 
@@ -354,9 +367,10 @@ async def test_where_single_steps_take_long_the_time_is_looked_at_at_each_few(pa
         asked.append(number)
         time.sleep(0.001)
 
-    def work(connection: sqlite3.Connection, bound: ReadBound) -> None:
+    def work(connection: Connection, bound: ReadBound) -> None:
+        assert isinstance(connection, sqlite3.Connection)
         connection.create_function("slow", 1, slow)
-        with bound.asked_often(connection):
+        with bound.asked_often():
             connection.execute(f"SELECT slow(i) FROM ({_NUMBERS} LIMIT 400)").fetchall()
 
     with pytest.raises(ReadTooLong):

@@ -107,10 +107,9 @@ async def test_a_carrier_is_found_by_each_project_that_it_is_open_to_and_by_its_
 
 async def _noted_readers(seeded: SeededStore, message_id: MessageId) -> tuple[int, ...]:
     """How many projects and agents are noted as readers of what the message carries."""
-    async with seeded.store.long_read() as connection:
-        tables = ("content_projects", "content_parties")
-        queries = [f"SELECT count(*) FROM {table} WHERE message_id = ?" for table in tables]
-        return tuple([next(iter(await connection.execute_fetchall(sql, (message_id,))))[0] for sql in queries])
+    tables = ("content_projects", "content_parties")
+    counted = [await seeded.rows(f"SELECT count(*) FROM {table} WHERE message_id = ?", message_id) for table in tables]
+    return tuple([count for ((count,),) in counted])
 
 
 async def test_a_held_copy_makes_readers_once_it_is_let_in(seeded: SeededStore) -> None:

@@ -56,9 +56,9 @@ async def test_several_steps_are_one_statement_and_the_feed_tells_of_them_up_the
     statements: dict[str, None] = {}
 
     def unit(tx: Tx) -> None:
-        tx._connection.set_trace_callback(statements.setdefault)
+        seeded.store._writing.set_trace_callback(statements.setdefault)
         take_steps(tx._connection, seeded.red.id, [message_id], tx.now, ANSWERED)
-        tx._connection.set_trace_callback(None)
+        seeded.store._writing.set_trace_callback(None)
 
     await seeded.store.write(unit)
 

@@ -26,17 +26,15 @@ def held(seeded: SeededStore, *agents: Agent) -> list[NewRecipient]:
 
 async def unread(seeded: SeededStore, agent: Agent) -> tuple[int, int]:
     """All of it, and what others may know of."""
-    async with seeded.store.long_read() as connection:
-        sql = "SELECT unread_count, open_unread_count FROM agents WHERE id = ?"
-        ((count, open_count),) = await connection.execute_fetchall(sql, (agent.id,))
+    sql = "SELECT unread_count, open_unread_count FROM agents WHERE id = ?"
+    ((count, open_count),) = await seeded.rows(sql, agent.id)
     return count, open_count
 
 
 async def topic_keys(seeded: SeededStore) -> list[tuple[str | None, str | None]]:
-    async with seeded.store.long_read() as connection:
-        sql = """SELECT m.topic_key, r.topic_key FROM message_projects m JOIN recipients r USING (message_id)
-                 ORDER BY message_id"""
-        return [(one, other) for one, other in await connection.execute_fetchall(sql)]
+    sql = """SELECT m.topic_key, r.topic_key FROM message_projects m JOIN recipients r USING (message_id)
+             ORDER BY message_id"""
+    return [(one, other) for one, other in await seeded.rows(sql)]
 
 
 async def test_delivery_numbers_rise_over_all_recipients_and_messages(seeded: SeededStore) -> None:
@@ -80,8 +78,7 @@ async def test_a_blind_copy_to_another_project_is_in_the_search_scope_of_its_rec
 ) -> None:
     message, _ = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.fox], RecipientKind.BCC))
 
-    async with seeded.store.long_read() as connection:
-        rows = await connection.execute_fetchall("SELECT scope FROM messages WHERE id = ?", (message.id,))
+    rows = await seeded.rows("SELECT scope FROM messages WHERE id = ?", message.id)
 
     assert [scope for (scope,) in rows] == [f"p{seeded.app.id} b{seeded.fox.id}"]
 

@@ -70,9 +70,8 @@ async def open_to(seeded: SeededStore, message_id: MessageId) -> list[ProjectId]
 
 
 async def unread(seeded: SeededStore, agent_id: AgentId) -> tuple[int, int]:
-    async with seeded.store.long_read() as connection:
-        sql = "SELECT unread_count, open_unread_count FROM agents WHERE id = ?"
-        ((count, open_count),) = await connection.execute_fetchall(sql, (agent_id,))
+    sql = "SELECT unread_count, open_unread_count FROM agents WHERE id = ?"
+    ((count, open_count),) = await seeded.rows(sql, agent_id)
     return count, open_count
 
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -209,9 +208,9 @@ async def test_a_beginning_among_few_messages_has_its_time_looked_at_often(
     asked = []
     real = ReadBound.asked_often
 
-    def watched(self: ReadBound, connection: sqlite3.Connection) -> AbstractContextManager[None]:
-        asked.append(connection)
-        return real(self, connection)
+    def watched(self: ReadBound) -> AbstractContextManager[None]:
+        asked.append(self)
+        return real(self)
 
     monkeypatch.setattr(ReadBound, "asked_often", watched)
 

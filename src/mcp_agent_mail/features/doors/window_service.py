@@ -237,10 +237,9 @@ class WindowMailboxService:
         project = await self._store.read(lambda view: self._doors.homes.find(view, key))
         if project is None:
             return WindowSweepCounts(counted_to=before)
-        async with self._store.long_read() as connection:
-            owned = await list_owned(
-                connection, project.id, caller.door, read_after=request.counted_to, read_before=before
-            )
+        owned = await list_owned(
+            self._store, project.id, caller.door, read_after=request.counted_to, read_before=before
+        )
         owned = await self._store.read(partial(_to_sweep, owned=owned))
         offline = [one for one in owned if not one.unread and request.is_gone(one.name)]
         silent_since = now - request.stale_hours * _HOUR

@@ -146,8 +146,7 @@ class RetentionService:
     async def _pages(self, project_id: ProjectId, cutoff: RetentionCutoff) -> AsyncIterator[list[OldMessage]]:
         last: OldMessage | None = None
         while True:
-            async with self._store.long_read() as connection:
-                page = await list_old(connection, project_id, cutoff, last, LOOKED_AT_ONCE)
+            page = await list_old(self._store, project_id, cutoff, last, LOOKED_AT_ONCE)
             if page:
                 yield page
             if len(page) < LOOKED_AT_ONCE:

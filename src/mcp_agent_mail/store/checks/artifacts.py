@@ -6,7 +6,6 @@ Events still pending are told apart, since Git does not have to know them yet.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -30,6 +29,7 @@ from mcp_agent_mail.store.contacts import Contacts
 from mcp_agent_mail.store.doors.profiles import profile_of
 from mcp_agent_mail.store.doors.wire_names import WireNames
 from mcp_agent_mail.store.engine.connection import open_reading
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.engine.schema import open_own, require_own_tables
 from mcp_agent_mail.store.importing.imported_records import Imported
 from mcp_agent_mail.store.leases import Leases
@@ -99,7 +99,7 @@ class SealedReceipt:
 class Artifacts:
     """One read transaction: whatever is written meanwhile, all answers belong together."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._messages = Messages(connection)
         self._agents = Agents(connection)

@@ -4,7 +4,6 @@ database may be anybody's.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 
 import orjson
@@ -20,6 +19,7 @@ from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, is_content_pat
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.projects import is_slug
 from mcp_agent_mail.store.checks.strange_fields import MOST_BYTES, MOST_PARTS
+from mcp_agent_mail.store.engine.port import Connection
 
 _PENDING = f"""
     SELECT o.seq, o.project_id, p.slug, o.kind, o.agent_id, o.created_ts,
@@ -58,7 +58,7 @@ class _PendingRow:
         )
 
 
-def strange_events(connection: sqlite3.Connection) -> Iterator[str]:
+def strange_events(connection: Connection) -> Iterator[str]:
     """Those that the archiver could not write, or would write where no file of an archive lies; one at a time."""
     for row in connection.execute(_PENDING):
         pending = _PendingRow(*row)

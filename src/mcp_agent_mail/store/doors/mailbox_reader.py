@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.mail.passed_ends import still_valid
 
 SENT_LOOKED_AT = 5_000
@@ -52,7 +51,7 @@ MADE_LATELY = Micros(3_600 * SECOND)
 
 
 class MailboxReader:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def pending_from(self, agent_id: AgentId) -> dict[AgentId, int]:

@@ -5,12 +5,12 @@ Natively it is unread all the while.
 
 from __future__ import annotations
 
-import sqlite3
 from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.mail.passed_ends import passed_copies, still_valid
 
 _SINCE = "CASE WHEN r.held_code IS NULL THEN min(m.created_ts, r.delivered_ts) ELSE r.delivered_ts END"
@@ -42,7 +42,7 @@ class Head(NamedTuple):
 
 
 class Pops:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def head(self, agent_id: AgentId) -> Head | None:

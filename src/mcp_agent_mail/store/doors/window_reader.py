@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import aiosqlite
-
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.store.engine.long_reads import LongReader
 
 MAX_MAILBOXES = 1_000
 
@@ -35,11 +34,11 @@ class OwnedMailbox(NamedTuple):
 
 
 async def list_owned(
-    connection: aiosqlite.Connection, project_id: ProjectId, door: Door, *, read_after: Micros, read_before: Micros
+    store: LongReader, project_id: ProjectId, door: Door, *, read_after: Micros, read_before: Micros
 ) -> list[OwnedMailbox]:
     """Those that have not retired, MAX_MAILBOXES at most."""
     values = {"project": project_id, "door": door.value, "after": read_after, "before": read_before}
-    rows = await connection.execute_fetchall(_OWNED, values)
+    rows = await store.long_read(lambda connection, _: connection.execute(_OWNED, values).fetchall())
     return [
         OwnedMailbox(AgentId(row[0]), row[1], Micros(row[2]), int(row[3]), int(row[4]), bool(row[5])) for row in rows
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.doors.ids import NO_BODY, NewWirePlace, WireMessage, WirePlace, body_digest, made_id
 from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.store.engine.port import Connection
 
 _FIND = "SELECT external_id FROM wire_ids WHERE message_id = ? AND door = ?"
 _IS_FROM_DOOR = "SELECT 1 FROM wire_ids WHERE message_id = ?"
@@ -46,7 +46,7 @@ _HAS_HAD = f"SELECT 1 FROM messages m WHERE m.id = :message AND m.sender_id = :s
 
 
 class WireIds:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def find(self, message_id: MessageId, door: Door) -> str | None:

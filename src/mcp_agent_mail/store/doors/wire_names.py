@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.doors.names import Door, TooManyNames, WireName, wire_key
+from mcp_agent_mail.store.engine.port import Connection
 
 MAX_NAMES_EACH = 16
 """Of one agent."""
@@ -62,7 +62,7 @@ ORDER BY a.project_id, a.id LIMIT :limit
 
 
 class WireNames:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def find(self, project_id: ProjectId, name: str) -> WireName | None:

@@ -6,12 +6,14 @@ import contextvars
 import logging
 import sqlite3
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.search.identifiers import identifiers_in
 from mcp_agent_mail.domain.search.query import spaced_out
+from mcp_agent_mail.store.engine.port import Connection
 
 WRITER_BUSY_S = 5.0
 READER_BUSY_S = 1.0
@@ -144,6 +146,14 @@ def _require_ordinary(path: Path) -> None:
         unfit = sqlite3.OperationalError(f"unable to open database file: {path} is no ordinary file")
         unfit.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
         raise unfit
+
+
+def tell_time(connection: Connection, now: Callable[[], Micros]) -> None:
+    """Queries over the connection take what `now` gives for the time (`unit_now()`): that of the read or unit that
+    runs.
+    """
+    assert isinstance(connection, sqlite3.Connection)
+    connection.create_function("unit_now", 0, now)
 
 
 def add_functions(connection: sqlite3.Connection) -> None:

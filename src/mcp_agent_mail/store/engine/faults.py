@@ -58,10 +58,9 @@ class StoreFailed(Busy):
         """
         if isinstance(cause, StoreFailed):
             return cause.reworded(hint=cause.hint, data=cause.data)
-        if isinstance(cause, sqlite3.Error) and is_damage(cause):
+        if is_damage(cause):
             return StoreDamaged(cause)
-        lacks_room = isinstance(cause, sqlite3.Error) and is_full(cause)
-        first = "Free some space on the disk of the store." if lacks_room else ""
+        first = "Free some space on the disk of the store." if is_full(cause) else ""
         return cls(
             f"The store could not be used just now: {cause}. Nothing of this call is to be relied on.",
             first=first,
@@ -191,7 +190,7 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
 
 def told_fault(error: BaseException) -> StoreFailed | None:
     """What a caller is told of an error that came out of SQLite; None for any other, and for what only a bug causes."""
-    return StoreFailed.because(error) if isinstance(error, sqlite3.Error) and is_outside_fault(error) else None
+    return StoreFailed.because(error) if is_outside_fault(error) else None
 
 
 @contextmanager
@@ -205,22 +204,24 @@ def faults_told() -> Iterator[None]:
         raise told from failed
 
 
-def is_outside_fault(error: sqlite3.Error) -> bool:
-    """False for what only a bug can cause: a broken constraint, a misspelt statement, a write by a reader."""
+def is_outside_fault(error: BaseException | None) -> bool:
+    """Whether SQLite raised it for want of a disk, a lock or memory. False for what only a bug can cause: a broken
+    constraint, a misspelt statement, a write by a reader.
+    """
     return _primary_code(error) in _OUTSIDE_FAULTS
 
 
-def is_full(error: sqlite3.Error) -> bool:
+def is_full(error: BaseException) -> bool:
     """Whether the error says that the disk, or the bound of the database, has no room left."""
     return _primary_code(error) == sqlite3.SQLITE_FULL
 
 
-def is_damage(error: sqlite3.Error) -> bool:
+def is_damage(error: BaseException) -> bool:
     """Whether the error says that the file itself is not, or not any more, what SQLite wrote."""
     return _primary_code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-def _primary_code(error: sqlite3.Error) -> int | None:
+def _primary_code(error: BaseException | None) -> int | None:
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & _PRIMARY_CODE
 
@@ -289,7 +290,7 @@ class OpenFiles:
             if _has_left(path, place):
                 self.require_in_place()
 
-    def fault_of(self, error: sqlite3.Error) -> StoreFailed:
+    def fault_of(self, error: BaseException) -> StoreFailed:
         """What a caller is told of an outside fault: of files that are not in their places that alone, as it explains
         whatever was read.
         """

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import aiosqlite
 
@@ -19,6 +19,7 @@ from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.store.engine.connection import EchoingConnection, open_reading
 from mcp_agent_mail.store.engine.faults import OpenFiles, is_damage, is_outside_fault
+from mcp_agent_mail.store.engine.port import Connection
 
 T = TypeVar("T")
 
@@ -75,19 +76,13 @@ class LongReads:
         self._counts = counts
         self._closed = False
 
-    @asynccontextmanager
-    async def connection(self, caller: str = "server") -> AsyncIterator[aiosqlite.Connection]:
-        """Lend a connection that cannot write. What still runs when the time is up is stopped: ReadTooLong.
+    async def run(self, query: Callable[[Connection, ReadBound], T], caller: str = "server") -> T:
+        """What `query` gives, as a whole on the thread of a connection that cannot write. What still runs when the time
+        is up is stopped: ReadTooLong.
 
-        Callers take turns. Raises TooMuchAtOnce, DatabaseTakenAway where another file would have to be opened, and
-        StoreFailed for what SQLite could not read.
-        """
-        async with self._lending(caller) as lent:
-            yield lent.connection
-
-    async def run(self, query: Callable[[sqlite3.Connection, ReadBound], T], caller: str = "server") -> T:
-        """What `query` gives, as a whole on the thread of a connection lent as above. Its place is free when the thread
-        has ended, also where the caller has gone: then `query` is told to end, by its bound.
+        Callers take turns. A place is free when the thread has ended, also where the caller has gone: then `query` is
+        told to end, by its bound. Raises TooMuchAtOnce, DatabaseTakenAway where another file would have to be opened,
+        and StoreFailed for what SQLite could not read.
         """
         async with self._lending(caller) as lent:
             connection = lent.connection
@@ -163,7 +158,7 @@ class LongReads:
             name_this_thread("long-reads")
             connection = open_reading(self._path, echo=self._echo, counts=self._counts)
             echoing = connection if isinstance(connection, EchoingConnection) else None
-            connection.set_progress_handler(bound.is_to_stop, _STEPS_BETWEEN_LOOKS)
+            bound.watch(connection)
             return connection
 
         self._files.require_in_place()
@@ -213,7 +208,13 @@ class ReadBound:
     """
 
     def __init__(self) -> None:
+        self._watched: sqlite3.Connection | None = None
         self.begin(0)
+
+    def watch(self, connection: sqlite3.Connection) -> None:
+        """From now on the connection's statements are bound by it."""
+        self._watched = connection
+        connection.set_progress_handler(self.is_to_stop, _STEPS_BETWEEN_LOOKS)
 
     def begin(self, seconds: float) -> None:
         self.is_over = False
@@ -234,13 +235,20 @@ class ReadBound:
             raise stopped
 
     @contextmanager
-    def asked_often(self, connection: sqlite3.Connection) -> Iterator[None]:
+    def asked_often(self) -> Iterator[None]:
         """Inside, SQLite asks at every few steps: where single ones take long."""
-        connection.set_progress_handler(self.is_to_stop, _FEW_STEPS)
+        assert self._watched is not None
+        self._watched.set_progress_handler(self.is_to_stop, _FEW_STEPS)
         try:
             yield
         finally:
-            connection.set_progress_handler(self.is_to_stop, _STEPS_BETWEEN_LOOKS)
+            self.watch(self._watched)
+
+
+class LongReader(Protocol):
+    """What whoever reads for long needs of the store."""
+
+    async def long_read(self, query: Callable[[Connection, ReadBound], T]) -> T: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from mcp_agent_mail.core.ids import MOST_TAKEN_OVER
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.migrate import StoreRefused, require_ours
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.engine.schema import require_own_tables
 
 GAP = 100_000
@@ -89,7 +90,7 @@ def read_numbers(database_path: Path) -> GivenNumbers | None:
         return None
 
 
-def numbers_in(connection: sqlite3.Connection) -> GivenNumbers:
+def numbers_in(connection: Connection) -> GivenNumbers:
     """As `read_numbers`, of a store that somebody has open."""
     (latest,) = connection.execute(_LATEST).fetchone()
     return GivenNumbers(
@@ -151,7 +152,7 @@ def raise_numbers(database_path: Path, given: GivenNumbers) -> None:
     sync_path(database_path.parent)
 
 
-def raise_in(connection: sqlite3.Connection, given: GivenNumbers) -> None:
+def raise_in(connection: Connection, given: GivenNumbers) -> None:
     """As `raise_numbers`, within the transaction of whoever has the database open.
 
     What cursors of the other store stand for is not known here: its feed, and its own below those, is kept no longer.

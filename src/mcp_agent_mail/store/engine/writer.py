@@ -325,8 +325,7 @@ class Writer:
                 job.error.__cause__ = cause
                 if job.is_owed:
                     self.obligations.group_failed()
-            is_fault = isinstance(cause, sqlite3.Error) and is_outside_fault(cause)
-            return _Outcome(is_committed=False, fault=str(cause) if is_fault else "")
+            return _Outcome(is_committed=False, fault=str(cause) if is_outside_fault(cause) else "")
         try:
             self._tx.committed()
             self._fault_hook(FailPoint.AFTER_COMMIT)
@@ -391,7 +390,7 @@ def _told(error: BaseException) -> Exception:
     A future cannot carry StopIteration, and SystemExit or CancelledError out of a unit would
     end or cancel whoever awaits it: both are bugs and arrive as one.
     """
-    if isinstance(error, sqlite3.Error) and is_outside_fault(error):
+    if is_outside_fault(error):
         return StoreFailed.because(error)
     if not isinstance(error, Exception) or isinstance(error, StopIteration):
         bug = RuntimeError(f"a unit of work raised {type(error).__name__}")

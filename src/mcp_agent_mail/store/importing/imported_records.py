@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.importing.records import SourceKind, SourceStore
 from mcp_agent_mail.domain.importing.taken_records import ImportUnit, TakenRecord
+from mcp_agent_mail.store.engine.port import Connection
 
 _FIND = "SELECT number FROM imported WHERE system = ? AND store_id = ? AND kind = ? AND source_key = ?"
 _FIND_MAIL = """
@@ -38,7 +38,7 @@ def not_imported(message: str) -> str:
 
 
 class Imported:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def find(self, source: SourceStore, kind: SourceKind, key: str) -> int | None:

@@ -5,11 +5,10 @@ Each is for the unit of work that has just written the thing: nobody has seen it
 
 from __future__ import annotations
 
-import sqlite3
-
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, ContactId, LeaseId, ProjectId
 from mcp_agent_mail.domain.leases import EndedBy
+from mcp_agent_mail.store.engine.port import Connection
 
 _PROJECT = "UPDATE projects SET created_ts = ? WHERE id = ?"
 _AGENT = "UPDATE agents SET inception_ts = ?, last_active_ts = ?, profiled_ts = ? WHERE id = ?"
@@ -18,7 +17,7 @@ _LEASE = "UPDATE leases SET created_ts = ?, released_ts = ?, ended_by = ?, evide
 
 
 class PastTimes:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def set_project(self, project_id: ProjectId, created_ts: Micros) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from mcp_agent_mail.store.engine.port import Connection
 
 _NOTED = ("mail_changes", "copy_changes", "oversight_changes")
 _IS_THERE = "SELECT 1 FROM temp.sqlite_schema WHERE type = 'table' AND name = ?"
 
 
 @contextmanager
-def unnoticed(connection: sqlite3.Connection) -> Iterator[None]:
+def unnoticed(connection: Connection) -> Iterator[None]:
     """What the block changes of mail, its copies and feeds wakes nobody. What the transaction had changed before it,
     it still tells of.
     """
@@ -24,6 +25,6 @@ def unnoticed(connection: sqlite3.Connection) -> Iterator[None]:
             connection.executemany(f"INSERT INTO temp.{table} VALUES ({places})", rows)
 
 
-def _rows(connection: sqlite3.Connection, table: str) -> list[tuple[object, ...]]:
+def _rows(connection: Connection, table: str) -> list[tuple[object, ...]]:
     """Of one transaction: a group of units is bounded."""
     return connection.execute(f"SELECT * FROM temp.{table}").fetchall()

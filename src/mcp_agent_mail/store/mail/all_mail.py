@@ -5,7 +5,6 @@ Each page walks an index from its newest end, and looks back no further than REA
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection
 from heapq import nlargest
 from itertools import product
@@ -17,6 +16,7 @@ from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.messages import Importance, MessageHead, RecipientKind
 from mcp_agent_mail.domain.threads import root_of_thread, topic_key
 from mcp_agent_mail.store.contacts import INTRODUCES_WAITING
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.mail.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
 from mcp_agent_mail.store.mail.passed_ends import still_valid
 
@@ -191,7 +191,7 @@ class MailSlice(NamedTuple):
 
 
 class AllMail:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def page(self, query: MailQuery) -> MailSlice:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.attachments import Attachment, StoredContent, to_json
+from mcp_agent_mail.store.engine.port import Connection
 
 _ADD = "INSERT INTO message_attachments (message_id, attachments) VALUES (?, ?)"
 _CARRY = "INSERT OR IGNORE INTO content_messages (sha256, message_id) VALUES (?, ?)"
@@ -55,7 +55,7 @@ class Carrier(NamedTuple):
 
 
 class Attachments:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def add(self, message_id: MessageId, attachments: Iterable[Attachment]) -> None:

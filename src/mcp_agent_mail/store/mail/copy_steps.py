@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection, Iterable
 from itertools import combinations
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.ladder import LadderStep
 from mcp_agent_mail.domain.messages import RecipientKind
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.mail.passed_ends import still_valid, true_end
 
 # All that a step asks of a copy. Whether others may count it matters for one that is still unread.
@@ -101,14 +101,14 @@ class _Copy(NamedTuple):
         )
 
 
-def find_state(connection: sqlite3.Connection, agent_id: AgentId, message_id: MessageId) -> ReadingState | None:
+def find_state(connection: Connection, agent_id: AgentId, message_id: MessageId) -> ReadingState | None:
     """What the agent did with the message; None for an agent that is no recipient."""
     row = connection.execute(_COPY, (message_id, agent_id)).fetchone()
     return None if row is None else _Copy._make(row).state((), Micros(0), "")
 
 
 def take_steps(
-    connection: sqlite3.Connection,
+    connection: Connection,
     agent_id: AgentId,
     message_ids: Iterable[MessageId],
     now: Micros,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.signals import NewDelivery
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.importing.imported_records import not_imported
 
 _AFTER = f"""
@@ -21,7 +20,7 @@ ORDER BY r.delivery_seq LIMIT ?
 
 
 class Deliveries:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def after(self, agent_id: AgentId, delivery_seq: int, limit: int) -> list[NewDelivery]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
@@ -14,6 +13,7 @@ from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.messages import NO_TERMS, Message, NewMessage, NewRecipient, Recipient, RecipientKind
 from mcp_agent_mail.domain.threads import topic_key
 from mcp_agent_mail.store.doors.wire_ids import WireIds
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.ladder import Ladder
 from mcp_agent_mail.store.mail.attachments import Attachments
 
@@ -57,14 +57,14 @@ class PastMail:
     acknowledged: Mapping[AgentId, Micros] = field(default_factory=dict)
 
 
-def draw_deliveries(connection: sqlite3.Connection, count: int, now: Micros) -> tuple[int, Micros]:
+def draw_deliveries(connection: Connection, count: int, now: Micros) -> tuple[int, Micros]:
     """The first of `count` delivery numbers, and the time of the delivery: neither ever falls, whatever the clock."""
     drawn = dict(connection.execute(_DRAW, {"count": count, "now": now}).fetchall())
     return drawn["delivery"] - count + 1, drawn["delivered_ts"]
 
 
 def add_message(
-    connection: sqlite3.Connection,
+    connection: Connection,
     new: NewMessage,
     recipients: Sequence[NewRecipient],
     now: Micros,
@@ -185,9 +185,7 @@ def _addressed(
     ]
 
 
-def _count_delivered(
-    connection: sqlite3.Connection, new: NewMessage, reached: Sequence[NewRecipient], past: PastMail
-) -> None:
+def _count_delivered(connection: Connection, new: NewMessage, reached: Sequence[NewRecipient], past: PastMail) -> None:
     """Of a copy that is for its recipient's eyes alone others must not learn by counting."""
     asks = {"all": 1, "urgent": int(new.importance.is_urgent), "ack": int(new.ack_required)}
     if past.read or past.acknowledged:
@@ -201,14 +199,14 @@ def _count_delivered(
             connection.execute(COUNT_DELIVERED, {"open": int(is_open), "agents": json.dumps(agents), **asks})
 
 
-def _count_past(connection: sqlite3.Connection, new: NewMessage, read: Sequence[NewRecipient], past: PastMail) -> None:
+def _count_past(connection: Connection, new: NewMessage, read: Sequence[NewRecipient], past: PastMail) -> None:
     """Copies that were read before they came."""
     pending = [(one.agent.id not in past.acknowledged, one.agent.id) for one in read]
     rows = [(int(new.ack_required and is_pending), agent_id) for is_pending, agent_id in pending]
     connection.executemany(_COUNT_READ, rows)
 
 
-def _add_row(connection: sqlite3.Connection, new: NewMessage, scope: str, now: Micros) -> MessageId:
+def _add_row(connection: Connection, new: NewMessage, scope: str, now: Micros) -> MessageId:
     values = (
         new.project.id,
         new.sender.id,

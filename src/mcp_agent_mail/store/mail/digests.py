@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.summaries.digests import Digest, NewDigest
+from mcp_agent_mail.store.engine.port import Connection
 
 KEPT_PER_PROJECT = 1_000
 PRUNE_LOT = 100
@@ -45,7 +45,7 @@ _FORGET = "DELETE FROM llm_spending WHERE day < ?"
 
 
 class Digests:
-    def __init__(self, connection: sqlite3.Connection, *, kept: int = KEPT_PER_PROJECT) -> None:
+    def __init__(self, connection: Connection, *, kept: int = KEPT_PER_PROJECT) -> None:
         self._connection = connection
         self._kept = kept
 
@@ -84,7 +84,7 @@ class Digests:
 class LlmSpending:
     """What models cost, by day (days since 1970, UTC): it outlives the server, or a restart would renew the budget."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def of_day(self, day: int) -> float:

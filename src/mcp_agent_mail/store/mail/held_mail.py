@@ -7,12 +7,12 @@ sees it. So approving a copy may also open the message to one or two projects.
 from __future__ import annotations
 
 import json
-import sqlite3
 from typing import Any, NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.contacts import HeldMail
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.ladder import Ladder
 from mcp_agent_mail.store.mail.delivery import COUNT_DELIVERED, draw_deliveries
 from mcp_agent_mail.store.mail.passed_ends import still_valid
@@ -92,7 +92,7 @@ def _held(row: tuple[Any, ...]) -> HeldMail:
 
 
 class Held:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def waiting(self, source_id: AgentId, target_id: AgentId) -> HeldAmount:

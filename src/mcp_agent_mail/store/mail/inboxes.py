@@ -9,7 +9,6 @@ a time is turned into a delivery number first, by halving.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ from mcp_agent_mail.domain.ladder import LadderStep
 from mcp_agent_mail.domain.messages import MOST_NEWER, InboxEntry
 from mcp_agent_mail.domain.signals import NewestUnread, UnreadInbox
 from mcp_agent_mail.domain.threads import topic_key
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.mail.copy_steps import ReadingState, find_state, take_steps
 from mcp_agent_mail.store.mail.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
 from mcp_agent_mail.store.mail.passed_ends import ANY_ENDS_LEFT, EndCounts, passed_copies, still_valid, true_end
@@ -108,7 +108,7 @@ class InboxCounts(NamedTuple):
 
 
 class Inboxes:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def page(self, agent_id: AgentId, page: InboxPage) -> list[InboxEntry]:
@@ -263,7 +263,7 @@ _AFTER = "SELECT id FROM agents WHERE id > ? ORDER BY id LIMIT ?"
 
 
 class Unread:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def after(self, agent_id: int, limit: int) -> list[AgentId]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -25,6 +24,7 @@ from mcp_agent_mail.domain.messages import (
 )
 from mcp_agent_mail.domain.threads import topic_key
 from mcp_agent_mail.store.doors.wire_ids import to_place
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.mail.delivery import PastMail, add_message
 from mcp_agent_mail.store.mail.passed_ends import true_end
 from mcp_agent_mail.store.mail.successors import standing_successor
@@ -179,7 +179,7 @@ def _recipient(row: Sequence[Any]) -> Recipient:
 
 
 class Messages:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def add(

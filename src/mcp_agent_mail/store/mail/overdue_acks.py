@@ -5,7 +5,6 @@ Delivery times never fall along delivery numbers, so one number says how far all
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.domain.overdue_notices import NotedMessage
 from mcp_agent_mail.store.contacts import INTRODUCES_WAITING
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.importing.imported_records import not_imported
 from mcp_agent_mail.store.mail.passed_ends import still_valid
 
@@ -90,7 +90,7 @@ class AskedAgents(NamedTuple):
 
 
 class Overdue:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def due(self, until: Micros, limit: int) -> list[tuple[int, MessageId]]:

@@ -5,12 +5,12 @@ A reminder is mail of the project's System that answers the message: where it li
 
 from __future__ import annotations
 
-import sqlite3
 from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.messages import RecipientKind
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.importing.imported_records import not_imported
 from mcp_agent_mail.store.mail.passed_ends import still_valid
 
@@ -63,7 +63,7 @@ class OwedCopy(NamedTuple):
 
 
 class OwedCopies:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def list_(self, project_id: ProjectId, agent_id: AgentId | None, until: Micros, limit: int) -> list[OwedCopy]:

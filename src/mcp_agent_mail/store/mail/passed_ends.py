@@ -6,12 +6,10 @@ So for a while, or as long as the store cannot be written, rows lag behind what 
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable
 from typing import NamedTuple
 
-from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.store.engine.port import Connection
 
 
 def still_valid(row: str = "") -> str:
@@ -58,13 +56,8 @@ class EndCounts(NamedTuple):
 _NONE = EndCounts(0, 0, 0, 0)
 
 
-def passed_copies(connection: sqlite3.Connection, agent_id: AgentId) -> EndCounts:
+def passed_copies(connection: Connection, agent_id: AgentId) -> EndCounts:
     """One probe of an index, but while there are ends to be written down: then as dear as the agent's unread mail."""
     if not connection.execute(_ANY_LEFT).fetchone()[0]:
         return _NONE
     return EndCounts._make(connection.execute(_PASSED, (agent_id,)).fetchone())
-
-
-def tell_time(connection: sqlite3.Connection, now: Callable[[], Micros]) -> None:
-    """Queries over the connection take what `now` gives for the time: that of the read or unit that runs."""
-    connection.create_function("unit_now", 0, now)

@@ -5,12 +5,12 @@ Of the mail that every agent of the project may read, from its newest end: each 
 
 from __future__ import annotations
 
-import sqlite3
 from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.messages import MessageHead
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.mail.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
 
 DAY = 86_400 * SECOND
@@ -83,7 +83,7 @@ class MailPair(NamedTuple):
 
 
 class MailHistory:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def days(self, project_id: ProjectId, since: Micros, limit: int) -> list[MailDay]:

@@ -11,12 +11,9 @@ interpreter's lock, which beside a busy loop costs more than the statement.
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Protocol, TypeVar
-
-import aiosqlite
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import TypeVar
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
@@ -34,7 +31,8 @@ from mcp_agent_mail.domain.search.query import Filters, Hit, Order, Phrase, Sear
 from mcp_agent_mail.domain.search.ranking import RankedText, excerpt, first_match, ranked, words_of
 from mcp_agent_mail.domain.search.text_query import has_short_beginning, holds, is_in_subject
 from mcp_agent_mail.domain.threads import thread_of
-from mcp_agent_mail.store.engine.long_reads import ReadBound
+from mcp_agent_mail.store.engine.long_reads import LongReader, ReadBound
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.mail.search_filters import FEW, find_few, is_for_several, search_parameters
 from mcp_agent_mail.store.mail.search_statements import (
     RANKED_CHARACTERS,
@@ -103,14 +101,6 @@ _DEEP_BEFORE = 60
 _DEEP_LENGTH = 300
 
 
-class LongReader(Protocol):
-    """What searches and summaries need of the store."""
-
-    def long_read(self) -> AbstractAsyncContextManager[aiosqlite.Connection]: ...
-
-    async def long_query(self, query: Callable[[sqlite3.Connection, ReadBound], T]) -> T: ...
-
-
 async def search(
     store: LongReader, query: SearchQuery, reader: SearchScope, filters: Filters, *, order: Order, limit: int
 ) -> list[Hit]:
@@ -120,10 +110,10 @@ async def search(
     """
     assert not reader.more_projects or (is_for_several(filters) and order is Order.RELEVANCE)
 
-    def find(connection: sqlite3.Connection, bound: ReadBound) -> list[Hit]:
+    def find(connection: Connection, bound: ReadBound) -> list[Hit]:
         return _Search(connection, bound, query, reader, filters, order=order, limit=limit).hits()
 
-    return await store.long_query(find)
+    return await store.long_read(find)
 
 
 class _Search:
@@ -131,7 +121,7 @@ class _Search:
 
     def __init__(
         self,
-        connection: sqlite3.Connection,
+        connection: Connection,
         bound: ReadBound,
         query: SearchQuery,
         reader: SearchScope,
@@ -173,7 +163,7 @@ class _Search:
         asked = {"match": _within(self._reader, expression), "limit": limit, "ids": self._few, **parameters}
         # Each of few is looked at by an opening of the index of its own, which a beginning makes long.
         is_slow = self._few is not None and '" *' in expression
-        with self._bound.asked_often(self._connection) if is_slow else nullcontext():
+        with self._bound.asked_often() if is_slow else nullcontext():
             return self._read(sql, asked)
 
     def _read(self, sql: str, asked: Mapping[str, object]) -> list[FoundRow]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
 
 from mcp_agent_mail.core.params import MAX_ID
 from mcp_agent_mail.domain.search.query import Filters, SearchScope
 from mcp_agent_mail.domain.threads import root_of_thread, topic_key
+from mcp_agent_mail.store.engine.port import Connection
 
 FEW = 200
 """Filters that leave at most so many messages are asked first: the index then looks at these alone."""
@@ -55,7 +55,7 @@ def search_parameters(reader: SearchScope, filters: Filters) -> dict[str, object
     }
 
 
-def find_few(connection: sqlite3.Connection, filters: Filters, parameters: dict[str, object]) -> str | None:
+def find_few(connection: Connection, filters: Filters, parameters: dict[str, object]) -> str | None:
     """The ids (JSON) that one of the filters leaves, if they are few; None when no filter is so narrow."""
     if filters.among is not None:
         return json.dumps(sorted(filters.among[:FEW]))
@@ -74,7 +74,7 @@ def find_few(connection: sqlite3.Connection, filters: Filters, parameters: dict[
     return None
 
 
-def _few_of(connection: sqlite3.Connection, senders: Sequence[int]) -> str | None:
+def _few_of(connection: Connection, senders: Sequence[int]) -> str | None:
     ids: set[int] = set()
     for sender in senders:
         asked = {"sender": sender, "limit": FEW + 1 - len(ids)}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import NamedTuple
 
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.store.contacts import CONCERNS, ContactFlags
+from mcp_agent_mail.store.engine.port import Connection
 
 # The range of anchors holds the folder, all below it, and what is only spelt like it: who is told yes looks closer.
 _FACTS = f"""
@@ -25,7 +25,7 @@ class SendFacts(NamedTuple):
 
 
 class SendFactsReader:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def of(self, sender_id: AgentId, project_id: ProjectId, folder: str) -> SendFacts:

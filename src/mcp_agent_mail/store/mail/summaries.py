@@ -9,8 +9,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import aiosqlite
-
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
@@ -19,7 +17,8 @@ from mcp_agent_mail.domain.contacts import is_intro
 from mcp_agent_mail.domain.summaries.digests import Newest
 from mcp_agent_mail.domain.summaries.extract import ThreadMail, ThreadMessage
 from mcp_agent_mail.domain.threads import root_of_thread
-from mcp_agent_mail.store.mail.search import LongReader
+from mcp_agent_mail.store.engine.long_reads import LongReader, ReadBound
+from mcp_agent_mail.store.engine.port import Connection
 
 READ_CHARACTERS = 16_384
 """So much of a body is read for a summary."""
@@ -54,17 +53,24 @@ async def read_threads(
 
     A thread named by a message begins with it. `total` is of all that could be read.
     """
-    async with store.long_read() as connection:
-        return [await _thread(connection, project_id, thread_id, limit) for thread_id in thread_ids]
+
+    def read(connection: Connection, bound: ReadBound) -> list[ThreadMail]:
+        threads = []
+        for thread_id in thread_ids:
+            bound.require()
+            threads.append(_thread(connection, project_id, thread_id, limit))
+        return threads
+
+    return await store.long_read(read)
 
 
-async def _thread(connection: aiosqlite.Connection, project_id: ProjectId, thread_id: str, limit: int) -> ThreadMail:
+def _thread(connection: Connection, project_id: ProjectId, thread_id: str, limit: int) -> ThreadMail:
     root = root_of_thread(thread_id)
     key = {"project": project_id, "thread": thread_id, "root": root, "limit": limit}
-    rows = list(await connection.execute_fetchall(_THREAD, key))
-    ((total,),) = await connection.execute_fetchall(_THREAD_SIZE, key)
+    rows = connection.execute(_THREAD, key).fetchall()
+    ((total,),) = connection.execute(_THREAD_SIZE, key)
     if root is not None:
-        started_by = [row for row in await connection.execute_fetchall(_ROOT, key) if not _is_intro(row)]
+        started_by = [row for row in connection.execute(_ROOT, key) if not _is_intro(row)]
         rows = [*rows[: limit - len(started_by)], *started_by]
         total += len(started_by)
     messages = [_letter(row, project_id) for row in reversed(rows)]
@@ -113,9 +119,12 @@ async def read_thread_of_projects(
     """
     root = root_of_thread(thread_id)
     key = {"projects": json.dumps(list(project_ids)), "thread": thread_id, "root": root, "limit": limit}
-    async with store.long_read() as connection:
-        rows = list(await connection.execute_fetchall(_THREAD_OF_SEVERAL, key))
-        ((total,),) = await connection.execute_fetchall(_SIZE_OF_SEVERAL, key)
+
+    def read(connection: Connection, _bound: ReadBound) -> tuple[list[Sequence[Any]], int]:
+        ((count,),) = connection.execute(_SIZE_OF_SEVERAL, key)
+        return connection.execute(_THREAD_OF_SEVERAL, key).fetchall(), count
+
+    rows, total = await store.long_read(read)
     total -= sum(map(_is_intro, rows))
     rows = [row for row in rows if not _is_intro(row)]
     homes: dict[str, set[ProjectId]] = {}
@@ -156,16 +165,19 @@ class RecentMail:
 
 async def read_recent(store: LongReader, project_id: ProjectId, since: Micros, *, limit: int) -> RecentMail | None:
     """At most `limit` messages that came to everybody in the project after `since`; None when none did."""
-    async with store.long_read() as connection:
+
+    def read(connection: Connection, _bound: ReadBound) -> tuple[list[tuple[int, ...]], list[Sequence[Any]]]:
         key: dict[str, object] = {"project": project_id, "since": since, "limit": limit, "scanned": limit + PASSED_OVER}
-        rows = [*await connection.execute_fetchall(_RECENT, key), *await connection.execute_fetchall(_RECENT_LATE, key)]
-        came = sorted(tuple(row) for row in rows if row[2] > since)[-limit:]
+        rows = [*connection.execute(_RECENT, key), *connection.execute(_RECENT_LATE, key)]
+        came = sorted(row for row in rows if row[2] > since)[-limit:]
         key["ids"] = json.dumps([message_id for _, message_id, _ in came])
-        chosen = [row for row in await connection.execute_fetchall(_CHOSEN, key) if not _is_intro(row)]
+        return came, [row for row in connection.execute(_CHOSEN, key) if not _is_intro(row)]
+
+    came, chosen = await store.long_read(read)
     messages = [_letter(row, project_id) for row in chosen]
     if not messages:
         return None
-    read = {message.id for message in messages}
-    _, newest_id, newest_ts = next(one for one in reversed(came) if one[1] in read)
+    ids = {message.id for message in messages}
+    _, newest_id, newest_ts = next(one for one in reversed(came) if one[1] in ids)
     newest = Newest(message_id=MessageId(newest_id), delivered_ts=Micros(newest_ts))
     return RecentMail(newest=newest, messages=messages)

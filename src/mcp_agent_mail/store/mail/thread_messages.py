@@ -5,11 +5,10 @@ A thread that began with an answer is named by the message that was answered, wh
 
 from __future__ import annotations
 
-import sqlite3
-
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.messages import MessageHead
 from mcp_agent_mail.domain.threads import root_of_thread
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.mail.messages import BEGINNING, HEAD_COLUMNS, HEAD_JOINS, DeliveryPosition, to_head
 
 
@@ -48,7 +47,7 @@ class ThreadMessages:
     may have been held longer than an answer to it.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def list_(

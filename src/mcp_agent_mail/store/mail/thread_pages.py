@@ -5,7 +5,6 @@ Nobody who asks for a page may see more than the project as a whole: blind copie
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -23,6 +22,7 @@ from mcp_agent_mail.domain.archive_format.thread_pages import (
 from mcp_agent_mail.domain.attachments import from_json
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.threads import root_of_thread
+from mcp_agent_mail.store.engine.port import Connection
 
 _AT_ONCE = 500
 _IN_THREAD = "FROM message_projects INDEXED BY message_projects_thread WHERE thread_id = ? AND project_id = ?"
@@ -70,7 +70,7 @@ WHERE thread_id IS NOT NULL AND (thread_id, project_id) > (?, ?) ORDER BY thread
 class ThreadPages:
     """Reads alone."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def render(self, project_id: ProjectId, thread_id: str) -> bytes | None:

@@ -6,7 +6,6 @@ last message is older than the newest `SCANNED` is not listed, and is still read
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.messages import MessageHead
 from mcp_agent_mail.domain.threads import root_of_thread, topic_key
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.mail.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
 from mcp_agent_mail.store.mail.passed_ends import still_valid
 
@@ -119,7 +119,7 @@ class Threads:
     is held is told to nobody by leaving its holder out.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def list_(self, project_id: ProjectId, keep: ThreadFilter, *, limit: int) -> tuple[list[ListedThread], int]:

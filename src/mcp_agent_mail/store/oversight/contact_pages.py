@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ContactId, MessageId, ProjectId
 from mcp_agent_mail.domain.contacts import Contact
 from mcp_agent_mail.store.contacts import CONTACT_COLUMNS, CONTACT_JOINS, to_contact
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.mail.held_mail import IS_HELD
 
 REACH = 20_000
@@ -54,7 +54,7 @@ class ContactSlice(NamedTuple):
 
 
 class ContactPages:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def requests_to(self, project_id: ProjectId, now: Micros, limit: int) -> list[Contact]:

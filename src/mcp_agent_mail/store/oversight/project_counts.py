@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.leases import LeaseKind
+from mcp_agent_mail.store.engine.port import Connection
 
 MOST_COUNTED = 10_000
 """One more than that says that there are more."""
@@ -27,7 +26,7 @@ SELECT count(*) FROM (
 
 
 class ProjectCounts:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def projects(self) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProductId, ProjectId
 from mcp_agent_mail.domain.products import MAX_PRODUCTS
 from mcp_agent_mail.domain.projects import ProjectPair, pair_of
+from mcp_agent_mail.store.engine.port import Connection
 
 MOST_DISMISSED = 5_000
 """Beyond, the pair that was dismissed first is forgotten, and may be suggested again."""
@@ -26,7 +26,7 @@ _FORGET = """
 
 
 class Siblings:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def products(self, projects: Collection[ProjectId]) -> list[tuple[ProductId, ProjectId]]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.mail.thread_messages import mail_of_thread, thread_key
 
 MOST_MAIL = 500
@@ -24,7 +23,7 @@ _MEMBERS = f"""
 
 
 class ThreadMembers:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def list_(self, project_id: ProjectId, thread_id: str, limit: int) -> list[AgentId]:

@@ -7,12 +7,12 @@ message into a project, which commits an agent acted in, which receipts are in w
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.engine.schema import open_own
 from mcp_agent_mail.store.rebuild.rules import RULES, Origin
 
@@ -91,7 +91,7 @@ def dump(path: Path) -> Iterator[str]:
             yield from (_line(f"outbox.{what}", row) for row in connection.execute(sql))
 
 
-def _table(connection: sqlite3.Connection, table: str, columns: tuple[str, ...]) -> Iterator[str]:
+def _table(connection: Connection, table: str, columns: tuple[str, ...]) -> Iterator[str]:
     named = ", ".join(columns)
     sql = _QUERIES.get(table, f"SELECT {{columns}} FROM {table} ORDER BY {{columns}}").format(columns=named)
     for row in connection.execute(sql):

@@ -7,8 +7,7 @@ what has left its inbox answers no copy. Feeds begin after all that.
 
 from __future__ import annotations
 
-import sqlite3
-
+from mcp_agent_mail.store.engine.port import Connection
 from mcp_agent_mail.store.feed import REBUILT_UNTIL
 from mcp_agent_mail.store.mail.successors import ended_blindly
 
@@ -64,13 +63,13 @@ WHERE latest.ts IS NOT NULL
 """
 
 
-def settle_ends(connection: sqlite3.Connection) -> None:
+def settle_ends(connection: Connection) -> None:
     """Once all messages and receipts are there, and every delivery has its number."""
     for statement in (_ANSWERED, _SUPERSEDED, _WITHDRAWN, _CLOSED):
         connection.execute(statement)
 
 
-def begin_feed(connection: sqlite3.Connection) -> None:
+def begin_feed(connection: Connection) -> None:
     """Once the counters are set: what happened before is in no feed. That nobody saw it is rather told once more than
     never (`Feed.pass_over_told`).
     """

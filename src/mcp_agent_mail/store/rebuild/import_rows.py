@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from mcp_agent_mail.domain.importing.taken_records import ImportUnit
+from mcp_agent_mail.store.engine.port import Connection
 
 _ADD_UNIT = """
 INSERT INTO import_units (id, system, store_id, imported_ts) VALUES (?, ?, ?, ?)
@@ -16,7 +15,7 @@ INSERT INTO imported (system, store_id, kind, source_key, number, project_id, un
 """
 
 
-def add_import(connection: sqlite3.Connection, unit: ImportUnit) -> bool:
+def add_import(connection: Connection, unit: ImportUnit) -> bool:
     """What one archive tells of a unit; others may tell the rest. False where the number is another unit's."""
     values = (unit.id, unit.system, unit.store_id, unit.imported_ts)
     if connection.execute(_ADD_UNIT, values).rowcount != 1:

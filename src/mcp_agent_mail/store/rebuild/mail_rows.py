@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 
 from mcp_agent_mail.core.clock import Micros
@@ -13,6 +12,7 @@ from mcp_agent_mail.domain.doors.ids import NO_BODY, body_digest
 from mcp_agent_mail.domain.messages import NO_TERMS, RecipientKind
 from mcp_agent_mail.domain.threads import topic_key
 from mcp_agent_mail.store.doors.wire_ids import WireIds
+from mcp_agent_mail.store.engine.port import Connection
 
 _ADD = """
 INSERT INTO messages (id, project_id, sender_id, thread_id, topic, subject, importance, ack_required, created_ts,
@@ -81,7 +81,7 @@ class _Late:
 
 
 class MailRows:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._late: list[_Late] = []
 

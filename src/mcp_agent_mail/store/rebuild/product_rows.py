@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedProductLink
 from mcp_agent_mail.domain.products import product_name_key
+from mcp_agent_mail.store.engine.port import Connection
 
 _ADD_PRODUCT = """
 INSERT INTO products (id, product_uid, name, name_key, created_ts) VALUES (?, ?, ?, ?, ?)
@@ -14,7 +13,7 @@ ON CONFLICT (id) DO UPDATE SET name = name WHERE product_uid = excluded.product_
 _LINK = "INSERT INTO product_projects (product_id, project_id, linked_ts) VALUES (?, ?, ?)"
 
 
-def link_product(connection: sqlite3.Connection, link: ArchivedProductLink) -> bool:
+def link_product(connection: Connection, link: ArchivedProductLink) -> bool:
     """That one project is part of a product. False where the product's id is another product's."""
     product = link.product
     values = (product.id, product.uid, product.name, product_name_key(product.name), product.created_ts)

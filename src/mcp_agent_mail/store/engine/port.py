@@ -1,0 +1,39 @@
+"""What the nouns of the store ask of a database: statements with values, and their rows. They name no engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+Values: TypeAlias = Sequence[object] | Mapping[str, object]
+"""In the order of the statement's `?`, or by the names of its `:name`."""
+
+
+class Rows(Protocol):
+    """What a statement gave. A row is untyped, hence `Any`: its columns are those of the statement, in that order."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows the statement changed."""
+
+    def fetchone(self) -> Any:  # noqa: ANN401
+        """The next row; None after the last."""
+
+    def fetchmany(self, size: int, /) -> list[Any]: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+    def close(self) -> None:
+        """Let go of the rows that nobody will ask for."""
+
+
+class Connection(Protocol):
+    """A connection amid a transaction that its owner begins and ends: the writer's, a read's or a check's."""
+
+    def execute(self, sql: str, parameters: Any = ..., /) -> Rows:  # noqa: ANN401  # as SQLite's own has it
+        """Run one statement. Raises what the engine raises; `store/engine/faults.py` tells faults of the machine."""
+
+    def executemany(self, sql: str, parameters: Iterable[Any], /) -> Rows:
+        """Run one statement with each of these values, in order."""
