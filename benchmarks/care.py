@@ -43,8 +43,8 @@ from mcp_agent_mail.features.archiving.protocol import (
     Failed,
     Report,
 )
-from mcp_agent_mail.store.engine.connection import open_reading, open_writing
-from mcp_agent_mail.store.engine.migrate import migrate
+from mcp_agent_mail.store.engine.sqlite.connection import open_reading, open_writing
+from mcp_agent_mail.store.engine.sqlite.migrate import migrate
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.projects import Projects
 from mcp_agent_mail.store.transaction import Tx

@@ -24,8 +24,8 @@ from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import plain_slug, slugs_of
-from mcp_agent_mail.store.engine.connection import open_writing
-from mcp_agent_mail.store.engine.migrate import migrate
+from mcp_agent_mail.store.engine.sqlite.connection import open_writing
+from mcp_agent_mail.store.engine.sqlite.migrate import migrate
 from mcp_agent_mail.store.transaction import Tx
 
 WITHOUT = {

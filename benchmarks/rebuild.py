@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks import care
 from mcp_agent_mail.core.failpoints import no_fault
-from mcp_agent_mail.store.engine.migrate import migrate
+from mcp_agent_mail.store.engine.sqlite.migrate import migrate
 
 TARGET = 6.0
 """So many times what `am doctor verify` takes; a rebuild ends with a verify of what it made."""

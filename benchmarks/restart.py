@@ -29,7 +29,7 @@ from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
-from mcp_agent_mail.store.engine.connection import open_reading, open_writing
+from mcp_agent_mail.store.engine.sqlite.connection import open_reading, open_writing
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.transaction import Tx
 

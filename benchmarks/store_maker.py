@@ -28,8 +28,8 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, Ne
 from mcp_agent_mail.domain.messages import Importance, Message, NewMessage, NewRecipient, RecipientKind, reply_subject
 from mcp_agent_mail.domain.projects import Project, plain_slug, slugs_of
 from mcp_agent_mail.domain.threads import thread_of
-from mcp_agent_mail.store.engine.connection import open_writing
-from mcp_agent_mail.store.engine.migrate import migrate, shipped_migrations
+from mcp_agent_mail.store.engine.sqlite.connection import open_writing
+from mcp_agent_mail.store.engine.sqlite.migrate import migrate, shipped_migrations
 from mcp_agent_mail.store.transaction import Tx
 
 BUSY = "/scale/busy"

@@ -53,7 +53,7 @@ from mcp_agent_mail.features.archiving.protocol import (
 )
 from mcp_agent_mail.features.doctor.verify import VerifyReport, verify_archives
 from mcp_agent_mail.store.agents import Agents
-from mcp_agent_mail.store.engine.connection import open_reading, open_writing
+from mcp_agent_mail.store.engine.sqlite.connection import open_reading, open_writing
 from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.projects import Projects

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mcp_agent_mail.core.failpoints import FailPoint
-from mcp_agent_mail.store.engine.database_files import is_of_database
+from mcp_agent_mail.store.engine.sqlite.database_files import is_of_database
 
 
 class NamesBeside:

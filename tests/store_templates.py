@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.core.ids import new_store_id
-from mcp_agent_mail.store.engine.connection import open_writing
-from mcp_agent_mail.store.engine.migrate import migrate
+from mcp_agent_mail.store.engine.sqlite.connection import open_writing
+from mcp_agent_mail.store.engine.sqlite.migrate import migrate
 from mcp_agent_mail.store.transaction import Tx
 
 

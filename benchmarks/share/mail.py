@@ -18,8 +18,8 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, Ne
 from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, Attachment
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project, plain_slug, slugs_of
-from mcp_agent_mail.store.engine.connection import open_writing
-from mcp_agent_mail.store.engine.migrate import migrate
+from mcp_agent_mail.store.engine.sqlite.connection import open_writing
+from mcp_agent_mail.store.engine.sqlite.migrate import migrate
 from mcp_agent_mail.store.transaction import Tx
 from tests.features.sharing.planted_secrets import PlantedSecret, planted, split_by_markdown
 

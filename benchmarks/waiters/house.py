@@ -21,8 +21,8 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.projects import plain_slug, slugs_of
-from mcp_agent_mail.store.engine.connection import open_writing
-from mcp_agent_mail.store.engine.migrate import migrate
+from mcp_agent_mail.store.engine.sqlite.connection import open_writing
+from mcp_agent_mail.store.engine.sqlite.migrate import migrate
 from mcp_agent_mail.store.transaction import Tx
 
 PROJECT = "/bench/waiters"

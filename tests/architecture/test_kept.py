@@ -22,10 +22,13 @@ ALLOWED = {
     ("core/git/process.py", "Timer"): "ends a Git that is late; its call ends with it",
     ("store/engine/writer.py", "Thread"): "its end is told to everybody who waits and who comes, and health says error",
     (
-        "store/engine/long_reads.py",
+        "store/engine/sqlite/long_reads.py",
         "run_in_executor",
     ): "the end of a thread that opened a connection nobody waits for now",
-    ("store/engine/long_reads.py", "ensure_future"): "work on a lent connection, whose borrower waits for its end",
+    (
+        "store/engine/sqlite/long_reads.py",
+        "ensure_future",
+    ): "work on a lent connection: its borrower waits for its end",
     ("store/engine/writer.py", "to_thread"): "the end of the writer's thread, which takes what is queued",
     ("archive/steps.py", "Thread"): "in the archiver: what it raises is raised where its step is awaited",
     ("llm/lite_llm.py", "Thread"): "what a model's library raises goes to the call that awaits it",

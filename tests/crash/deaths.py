@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from mcp_agent_mail.core.failpoints import FailPoint
-from mcp_agent_mail.store.engine.migrate import shipped_migrations
+from mcp_agent_mail.store.engine.sqlite.migrate import shipped_migrations
 from tests.crash import identity_steps
 from tests.crash.actor import PROJECTS
 from tests.crash.clients import CLIENTS, Agent

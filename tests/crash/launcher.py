@@ -130,11 +130,11 @@ def open_drain_before(open_drain: Callable[..., Any], *arguments: Any, **named: 
 
 
 def add_migration() -> None:
-    from mcp_agent_mail.store.engine.migrate import Migration, shipped_migrations
+    from mcp_agent_mail.store.engine.sqlite.migrate import Migration, shipped_migrations
 
     shipped = shipped_migrations()
     newest = Migration(version=len(shipped) + 1, sql="CREATE TABLE next AS SELECT * FROM messages;\n")
-    exchange("store.engine.migrate", "shipped_migrations", lambda: [*shipped, newest])
+    exchange("store.engine.sqlite.migrate", "shipped_migrations", lambda: [*shipped, newest])
 
 
 def nothing(*_arguments: Any, **_named: Any) -> None:

@@ -13,7 +13,7 @@ from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.domain.own_files import is_backup_manifest, is_database, is_saved_file, is_scratch, is_sqlite
 from mcp_agent_mail.features.recovery.backups.manifest import Manifest
 from mcp_agent_mail.features.recovery.saved_file import SavedFileWriter, SavedManifest, SavedProject
-from mcp_agent_mail.store.engine.migrate import migrate
+from mcp_agent_mail.store.engine.sqlite.migrate import migrate
 
 
 def test_a_database_of_ours_is_told_from_other_databases(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.core.settings.server import load_settings
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.faults import StoreFailed
+from mcp_agent_mail.store.engine.sqlite.faults import StoreFailed
 from tests.architecture.kept import names_of_keepers
 from tests.faults.harness import BLUE, PLACE, PROJECT, RED, WITHIN_S, harness, until
 

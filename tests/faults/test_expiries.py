@@ -15,7 +15,7 @@ from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.messages import Importance, Terms
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.faults import StoreFailed
+from mcp_agent_mail.store.engine.sqlite.faults import StoreFailed
 from mcp_agent_mail.store.mail.inboxes import InboxCounts
 from mcp_agent_mail.store.mail.message_events import end_expired
 from mcp_agent_mail.store.transaction import Tx, View

@@ -13,7 +13,7 @@ import pytest
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.store.engine.circuit_breaker import FAILURES, BreakerOpen
-from mcp_agent_mail.store.engine.faults import StoreFailed
+from mcp_agent_mail.store.engine.sqlite.faults import StoreFailed
 from mcp_agent_mail.store.transaction import Tx
 from tests.faults.harness import PROJECT, RED, Harness, harness
 from tests.faults.test_store_faults import LARGE, files_end_at, fill_up, make_room

@@ -19,8 +19,8 @@ from mcp_agent_mail.domain.guard.events import read_guard_event
 from mcp_agent_mail.domain.importing.lines import pack
 from mcp_agent_mail.domain.importing.records import SourceProject
 from mcp_agent_mail.features.attachments.service import RETRY_AFTER_S
-from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.growth_limit import StoreTooLarge
+from mcp_agent_mail.store.engine.sqlite.connection import open_reading
 from tests.faults.disks import fill_disk, small_disk
 from tests.faults.harness import BLUE, PROJECT, RED, WINDOW, Harness, harness
 from tests.seeded_store import SetClock

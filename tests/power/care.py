@@ -19,7 +19,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.protocol import CareFailed, CheckOut, Failed
-from mcp_agent_mail.store.engine.migrate import migrate
+from mcp_agent_mail.store.engine.sqlite.migrate import migrate
 from tests.archive_harness import ArchiveHarness, open_archive_harness
 from tests.power.log import Log
 

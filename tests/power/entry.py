@@ -154,7 +154,7 @@ def without_sync_of(folders: bool) -> None:
 
 
 def without_sync_of_what_was_built() -> None:
-    replace("store.engine.swap", "sync_tree", nothing)
+    replace("store.engine.sqlite.swap", "sync_tree", nothing)
 
 
 def without_a_configuration_of_our_own() -> None:

@@ -7,9 +7,9 @@ from contextlib import closing
 from pathlib import Path
 
 from mcp_agent_mail.core.failpoints import no_fault
-from mcp_agent_mail.store.engine.connection import add_functions, open_writing
-from mcp_agent_mail.store.engine.migrate import Migration, shipped_migrations
-from mcp_agent_mail.store.engine.migrate import migrate as bring_up_to_date
+from mcp_agent_mail.store.engine.sqlite.connection import add_functions, open_writing
+from mcp_agent_mail.store.engine.sqlite.migrate import Migration, shipped_migrations
+from mcp_agent_mail.store.engine.sqlite.migrate import migrate as bring_up_to_date
 
 PROJECTS = 500
 _NEXT = len(shipped_migrations()) + 1

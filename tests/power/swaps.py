@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from mcp_agent_mail.core.store_owner import SWAP_FILE
-from mcp_agent_mail.store.engine.swap import finish_swap, swap
-from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
+from mcp_agent_mail.store.engine.sqlite.swap import finish_swap, swap
+from mcp_agent_mail.store.engine.sqlite.swap_places import Move, SwapPlaces
 from tests.power.log import Log
 
 SWAPS = 12

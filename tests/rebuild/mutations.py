@@ -16,7 +16,7 @@ from sqlalchemy import CheckConstraint, Column
 from sqlmodel import SQLModel
 
 from mcp_agent_mail.store import tables
-from mcp_agent_mail.store.engine.connection import open_writing
+from mcp_agent_mail.store.engine.sqlite.connection import open_writing
 
 _LISTED = re.compile(r"(\w+) IN \((.*)\)")
 _A_TIME = 1_800_000_000_123_456

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.connection import open_writing
+from mcp_agent_mail.store.engine.sqlite.connection import open_writing
 from mcp_agent_mail.store.engine.writer import StoreClosed
 from mcp_agent_mail.store.transaction import View
 from tests.seeded_store import SetClock, add_project

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from mcp_agent_mail.core.failpoints import no_fault
-from mcp_agent_mail.store.engine.connection import add_functions
-from mcp_agent_mail.store.engine.migrate import apply_migration, shipped_migrations
+from mcp_agent_mail.store.engine.sqlite.connection import add_functions
+from mcp_agent_mail.store.engine.sqlite.migrate import apply_migration, shipped_migrations
 from tests.seeded_store import open_seeded_store
 from tests.store.older_stores import copy_rows
 

@@ -12,8 +12,8 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
-from mcp_agent_mail.store.engine.long_reads import ReadBound
 from mcp_agent_mail.store.engine.port import Connection
+from mcp_agent_mail.store.engine.sqlite.long_reads import ReadBound
 from mcp_agent_mail.store.instrumented_store import InstrumentedStore
 from mcp_agent_mail.store.transaction import Tx, View
 

@@ -14,7 +14,7 @@ import pytest
 
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FailPoint
-from mcp_agent_mail.store.engine.faults import StoreFailed
+from mcp_agent_mail.store.engine.sqlite.faults import StoreFailed
 from mcp_agent_mail.store.engine.writer import StoreBusy
 from mcp_agent_mail.store.owed_work import MAX_OWN_FAULTS, Obligations
 from mcp_agent_mail.store.transaction import Tx

@@ -13,7 +13,7 @@ from sqlmodel import SQLModel, create_engine
 
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store import tables
-from mcp_agent_mail.store.engine.migrate import migrate
+from mcp_agent_mail.store.engine.sqlite.migrate import migrate
 
 _NO_TYPES = ("messages_fts", "identifiers_fts", "sqlite_")
 

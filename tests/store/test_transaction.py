@@ -11,8 +11,8 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.store_limits import Shortage, StoreLimits, StoreSize
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.growth_limit import StoreTooLarge
+from mcp_agent_mail.store.engine.sqlite.connection import open_reading
 from mcp_agent_mail.store.transaction import Tx, View, open_view
 from tests.seeded_store import SetClock, add_agent, add_project, open_seeded_store
 

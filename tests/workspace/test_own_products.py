@@ -9,7 +9,7 @@ import pytest
 
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.domain.own_files import BACKUP_KIND
-from mcp_agent_mail.store.engine.migrate import migrate
+from mcp_agent_mail.store.engine.sqlite.migrate import migrate
 from tests.workspace.lending import lent_below, open_descriptors
 
 

@@ -15,7 +15,7 @@ from mcp_agent_mail.features.attachments.preparation import AttachmentRules
 from mcp_agent_mail.features.attachments.service import AttachmentService
 from mcp_agent_mail.features.attachments.sources import FindFolders, Lender
 from mcp_agent_mail.features.messaging.contents import ContentReader
-from mcp_agent_mail.store.engine.database_files import is_of_database
+from mcp_agent_mail.store.engine.sqlite.database_files import is_of_database
 from mcp_agent_mail.workspace.lent_places import ServerNames
 
 

@@ -140,7 +140,7 @@ def _exit_code_of(arguments: Sequence[str]) -> int:
         return _ended(arguments)
     except Exception as error:
         # Imported only here: it knows SQLite.
-        from mcp_agent_mail.store.engine.faults import told_fault
+        from mcp_agent_mail.store.engine.sqlite.faults import told_fault
 
         if (told := _told_unwritable(error) or told_fault(error)) is None:
             raise

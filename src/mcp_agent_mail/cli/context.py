@@ -204,7 +204,7 @@ def _pending(storage_root: Path, owner: Owner | None) -> StoreUnfinished:
             data={"pid": owner.pid},
         )
     # Only where a swap was interrupted.
-    from mcp_agent_mail.store.engine.swap import noted_reset
+    from mcp_agent_mail.store.engine.sqlite.swap import noted_reset
 
     journal = storage_root / SWAP_FILE
     if (reset := noted_reset(journal)) is not None:

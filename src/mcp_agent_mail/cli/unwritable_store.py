@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.cli.context import read_settings
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.store.engine.faults import StoreUnwritable, may_be_unwritable, told_unwritable
+from mcp_agent_mail.store.engine.sqlite.faults import StoreUnwritable, may_be_unwritable, told_unwritable
 
 
 def told_unwritable_store(error: BaseException) -> StoreUnwritable | None:

@@ -41,9 +41,9 @@ from mcp_agent_mail.server.operator_token import operator_token_file
 from mcp_agent_mail.server.rendering.responses import refusing_over_mcp, send_detail
 from mcp_agent_mail.server.serve import fastmcp_quieted
 from mcp_agent_mail.server.transport.answers import OUTPUT, PREFIX
-from mcp_agent_mail.store.engine.faults import faults_told, told_when_unwritable
 from mcp_agent_mail.store.engine.free_space import told_when_full
 from mcp_agent_mail.store.engine.lock import StoreLock
+from mcp_agent_mail.store.engine.sqlite.faults import faults_told, told_when_unwritable
 
 if TYPE_CHECKING:
     from mcp_agent_mail.server.transport.http import HttpApp

@@ -42,11 +42,11 @@ from mcp_agent_mail.server.observability.log_file import bounded_log
 from mcp_agent_mail.server.operator_token import operator_token_file
 from mcp_agent_mail.server.transport.listener import open_listener
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.faults import faults_told, told_when_unwritable
 from mcp_agent_mail.store.engine.free_space import told_when_full
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
 from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.engine.noted_numbers import NOTE_FILE
+from mcp_agent_mail.store.engine.sqlite.faults import faults_told, told_when_unwritable
 from mcp_agent_mail.store.instrumented_store import InstrumentedStore
 
 if TYPE_CHECKING:

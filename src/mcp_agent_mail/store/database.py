@@ -15,15 +15,15 @@ from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.tools import current_turn
 from mcp_agent_mail.domain.copy_changes import CopyChange, OversightChange
-from mcp_agent_mail.store.engine.connection import open_reading, open_writing
 from mcp_agent_mail.store.engine.expiry_clock import ExpiryClock
-from mcp_agent_mail.store.engine.faults import OpenFiles, is_outside_fault
 from mcp_agent_mail.store.engine.growth_limit import GrowthLimit
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
-from mcp_agent_mail.store.engine.long_reads import LongReads, ReadBound
-from mcp_agent_mail.store.engine.migrate import migrate, take_back_unfinished
 from mcp_agent_mail.store.engine.port import Connection
-from mcp_agent_mail.store.engine.schema import require_own_schema
+from mcp_agent_mail.store.engine.sqlite.connection import open_reading, open_writing
+from mcp_agent_mail.store.engine.sqlite.faults import OpenFiles, is_outside_fault
+from mcp_agent_mail.store.engine.sqlite.long_reads import LongReads, ReadBound
+from mcp_agent_mail.store.engine.sqlite.migrate import migrate, take_back_unfinished
+from mcp_agent_mail.store.engine.sqlite.schema import require_own_schema
 from mcp_agent_mail.store.engine.writer import Unit, Writer
 from mcp_agent_mail.store.mail.message_events import end_expired
 from mcp_agent_mail.store.transaction import Tx, View, open_view

@@ -10,10 +10,10 @@ from typing import TypeVar
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.connection import CountingConnection
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures, name_of
-from mcp_agent_mail.store.engine.long_reads import ReadBound
 from mcp_agent_mail.store.engine.port import Connection
+from mcp_agent_mail.store.engine.sqlite.connection import CountingConnection
+from mcp_agent_mail.store.engine.sqlite.long_reads import ReadBound
 from mcp_agent_mail.store.engine.writer import Unit
 from mcp_agent_mail.store.transaction import Tx, View
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.store.engine.numbers import GivenNumbers, numbers_in, raise_in
 from mcp_agent_mail.store.engine.port import Connection
+from mcp_agent_mail.store.engine.sqlite.numbers import GivenNumbers, numbers_in, raise_in
 
 _GET = "SELECT value FROM meta WHERE key = ?"
 _PUT = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"

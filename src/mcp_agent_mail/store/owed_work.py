@@ -16,8 +16,8 @@ from itertools import islice
 from typing import Any
 
 from mcp_agent_mail.core.errors import in_sentences
-from mcp_agent_mail.store.engine.faults import StoreFailed, is_outside_fault
 from mcp_agent_mail.store.engine.growth_limit import DiskTooFull, StoreTooLarge
+from mcp_agent_mail.store.engine.sqlite.faults import StoreFailed, is_outside_fault
 from mcp_agent_mail.store.transaction import Tx
 
 MAX_OPEN = 10_000

@@ -9,8 +9,8 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.retention import OldMessage, tombstone
-from mcp_agent_mail.store.engine.long_reads import LongReader
 from mcp_agent_mail.store.engine.port import Connection
+from mcp_agent_mail.store.engine.sqlite.long_reads import LongReader
 
 # What is unread, held, unacknowledged or delivered lately is kept, for whichever recipient; so is what Git has yet to
 # get, and what is mail of a project whose mail is to be left alone.

@@ -17,12 +17,12 @@ from mcp_agent_mail.store.doors.mailbox_reader import MailboxReader
 from mcp_agent_mail.store.doors.pops import Pops
 from mcp_agent_mail.store.doors.wire_ids import WireIds
 from mcp_agent_mail.store.doors.wire_names import WireNames
-from mcp_agent_mail.store.engine.connection import tell_time
 from mcp_agent_mail.store.engine.expiry_clock import ExpiryClock
 from mcp_agent_mail.store.engine.growth_limit import GrowthLimit
-from mcp_agent_mail.store.engine.migrate import require_same
 from mcp_agent_mail.store.engine.port import Connection
-from mcp_agent_mail.store.engine.schema import open_own
+from mcp_agent_mail.store.engine.sqlite.connection import tell_time
+from mcp_agent_mail.store.engine.sqlite.migrate import require_same
+from mcp_agent_mail.store.engine.sqlite.schema import open_own
 from mcp_agent_mail.store.feed import Feed
 from mcp_agent_mail.store.guard_events import GuardEvents
 from mcp_agent_mail.store.idempotency import IdempotencyKeys

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_agent_mail.cli.commands import status
 from mcp_agent_mail.store.engine.lock import StoreLock
-from mcp_agent_mail.store.engine.migrate import shipped_migrations
+from mcp_agent_mail.store.engine.sqlite.migrate import shipped_migrations
 from tests.cli.beginning_server import beginning
 from tests.cli.command_line import am, modules_after
 from tests.cli.conftest import Post

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core.failpoints import no_fault
-from mcp_agent_mail.store.engine.migrate import migrate, shipped_migrations
+from mcp_agent_mail.store.engine.sqlite.migrate import migrate, shipped_migrations
 from tests.cli.conftest import Post
 from tests.cli.shell import Shell
 

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_agent_mail.cli.offline.unused_contents import remove_unused_offline
 from mcp_agent_mail.core.settings.server import Settings
-from mcp_agent_mail.store.engine.migrate import NewerStore
+from mcp_agent_mail.store.engine.sqlite.migrate import NewerStore
 from tests.cli.shell import Shell
 from tests.stored_contents import content_path, keep_content
 

@@ -12,7 +12,7 @@ from mcp_agent_mail.features.archiving.ahead_archives import go_on_above_archive
 from mcp_agent_mail.store.checks.artifacts import read_store_id
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.noted_numbers import NOTE_FILE, note_given
-from mcp_agent_mail.store.engine.numbers import GAP, REACH, GivenNumbers, read_numbers
+from mcp_agent_mail.store.engine.sqlite.numbers import GAP, REACH, GivenNumbers, read_numbers
 from tests.archive_harness import open_archive_harness
 
 

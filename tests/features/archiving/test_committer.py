@@ -29,7 +29,7 @@ from mcp_agent_mail.features.archiving.protocol import (
     Committed,
     Recovered,
 )
-from mcp_agent_mail.store.engine.connection import open_reading
+from mcp_agent_mail.store.engine.sqlite.connection import open_reading
 from mcp_agent_mail.store.outbox import Outbox
 from tests.archive_harness import ArchiveHarness, Killed, fill, git, killed_at, write
 

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.features.archiving.lost_database import DatabaseLost, RestoreUnfinished, require_database
-from mcp_agent_mail.store.engine.migrate import ForeignStore
+from mcp_agent_mail.store.engine.sqlite.migrate import ForeignStore
 
 
 @pytest.fixture

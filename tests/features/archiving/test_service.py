@@ -37,7 +37,7 @@ from mcp_agent_mail.features.archiving.protocol import (
 )
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.faults import DatabaseTakenAway, StoreFailed
+from mcp_agent_mail.store.engine.sqlite.faults import DatabaseTakenAway, StoreFailed
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.transaction import View
 from tests.archive_harness import git, open_archive_harness, sealed_seqs

@@ -16,7 +16,7 @@ from mcp_agent_mail.domain.copy_changes import CopyChange
 from mcp_agent_mail.domain.presence import ListeningVia
 from mcp_agent_mail.features.delivery.subscription_counts import URIS_EACH, SubscriptionBounds, TooManyUris
 from mcp_agent_mail.features.delivery.waiters import PLACES_EACH, NoPlaceToWait, WaitingEnds
-from mcp_agent_mail.store.engine.faults import StoreFailed
+from mcp_agent_mail.store.engine.sqlite.faults import StoreFailed
 from tests.features.delivery.harness import NOBODY, DeliveryHarness, refused
 from tests.features.delivery.subscribers import FAR_S, reading, subscriptions_over
 from tests.features.messaging.harness import APP, LIB

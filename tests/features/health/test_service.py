@@ -23,7 +23,7 @@ from mcp_agent_mail.features.health.schemas import show_health
 from mcp_agent_mail.features.health.service import ARCHIVE_LATE_S, HealthService
 from mcp_agent_mail.features.health.store_size import StoreSizeFigures
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.faults import DatabaseTakenAway
+from mcp_agent_mail.store.engine.sqlite.faults import DatabaseTakenAway
 from tests.seeded_store import SeededStore, SetClock, add_project, open_seeded_store
 
 PLACE = ServerPlace(

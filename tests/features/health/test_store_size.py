@@ -15,9 +15,9 @@ from mcp_agent_mail.core.concurrency.looks import DirectorySilent, Looks
 from mcp_agent_mail.domain.store_limits import Shortage, StoreLimits
 from mcp_agent_mail.features.health.store_size import StoreSizeFigures, StoreSizeWorker
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.disk_usage import bytes_on_disk
 from mcp_agent_mail.store.engine.growth_limit import StoreTooLarge
+from mcp_agent_mail.store.engine.sqlite.connection import open_reading
 from mcp_agent_mail.store.transaction import Tx
 from tests.store.engine.test_disk_usage import du, write
 

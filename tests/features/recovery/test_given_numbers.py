@@ -12,7 +12,7 @@ from mcp_agent_mail.features.recovery.given_numbers import archived_up_to, given
 from mcp_agent_mail.features.recovery.rebuilt_store import rebuild_in_place
 from mcp_agent_mail.store.checks.artifacts import read_store_id
 from mcp_agent_mail.store.engine.noted_numbers import note_given, read_noted
-from mcp_agent_mail.store.engine.numbers import GAP, REACH, GivenNumbers, raise_numbers, read_numbers
+from mcp_agent_mail.store.engine.sqlite.numbers import GAP, REACH, GivenNumbers, raise_numbers, read_numbers
 from tests.features.recovery.harness import World
 from tests.features.recovery.test_rebuilt_store import settings_of, untold
 

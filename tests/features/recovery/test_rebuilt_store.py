@@ -28,8 +28,8 @@ from mcp_agent_mail.features.recovery.rebuilt_store import (
 )
 from mcp_agent_mail.features.recovery.refusals import RebuildRefused
 from mcp_agent_mail.features.recovery.sources import UnknownSlug
-from mcp_agent_mail.store.engine.swap import finish_swap
-from mcp_agent_mail.store.engine.swap_places import SwapPlaces
+from mcp_agent_mail.store.engine.sqlite.swap import finish_swap
+from mcp_agent_mail.store.engine.sqlite.swap_places import SwapPlaces
 from tests.archive_harness import Killed, killed_at
 from tests.features.recovery.harness import World, git
 from tests.names_beside import NamesBeside

@@ -8,7 +8,7 @@ import pytest
 
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.features.recovery.replaced_store import is_readable, why_unread
-from mcp_agent_mail.store.engine.migrate import migrate
+from mcp_agent_mail.store.engine.sqlite.migrate import migrate
 
 
 def run_sql(database: Path, statement: str) -> None:

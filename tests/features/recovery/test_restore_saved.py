@@ -29,12 +29,12 @@ from mcp_agent_mail.features.recovery.restore_saved import (
 from mcp_agent_mail.features.recovery.save import save
 from mcp_agent_mail.features.recovery.saved_file import UnfitSavedFile
 from mcp_agent_mail.store.engine.lock import StoreLock
-from mcp_agent_mail.store.engine.numbers import AHEAD
+from mcp_agent_mail.store.engine.sqlite.numbers import AHEAD
 from mcp_agent_mail.store.rebuild.dump import dump
 from tests.archive_harness import ArchiveHarness, Killed, killed_at, open_archive_harness, sealed_seqs
 from tests.features.recovery.team import Team, silent
 from tests.names_beside import NamesBeside
-from tests.store.engine.hot_journal import write_hot_journal
+from tests.store.engine.sqlite.hot_journal import write_hot_journal
 from tests.workspace.lending import lent_below
 
 SWAPPING = (FailPoint.SWAP_BEGUN, FailPoint.SWAP_MOVED, FailPoint.SWAP_PLACED)

@@ -29,7 +29,7 @@ from mcp_agent_mail.domain.identity.web_sessions import (
 )
 from mcp_agent_mail.features.web_sessions.service import WebSessionService
 from mcp_agent_mail.features.web_sessions.token_roles import TokenRoles
-from mcp_agent_mail.store.engine.faults import StoreFailed
+from mcp_agent_mail.store.engine.sqlite.faults import StoreFailed
 from mcp_agent_mail.store.transaction import Tx
 from tests.features.web_sessions.tokens import an_issued_token
 from tests.seeded_store import SeededStore, open_seeded_store

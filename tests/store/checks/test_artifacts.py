@@ -15,8 +15,8 @@ from mcp_agent_mail.domain.messages import ReceiptStep
 from mcp_agent_mail.domain.projects import AliasKind, Project
 from mcp_agent_mail.store.checks import artifacts as artifacts_module
 from mcp_agent_mail.store.checks.artifacts import open_artifacts, read_store_id
-from mcp_agent_mail.store.engine.migrate import NewerStore
-from mcp_agent_mail.store.engine.schema import ForeignParts
+from mcp_agent_mail.store.engine.sqlite.migrate import NewerStore
+from mcp_agent_mail.store.engine.sqlite.schema import ForeignParts
 from mcp_agent_mail.store.lease_events import end_leases, record_event
 from tests.archive_harness import ArchiveHarness, open_archive_harness
 from tests.store.foreign_parts import change, put_view

@@ -8,7 +8,7 @@ import pytest
 
 from mcp_agent_mail.store.checks.derived_parts import REWRITTEN, DerivedUnwritable, rewrite_derived
 from mcp_agent_mail.store.checks.integrity import DatabasePart, find_faults
-from mcp_agent_mail.store.engine.connection import add_functions
+from mcp_agent_mail.store.engine.sqlite.connection import add_functions
 from tests.store_templates import blank_store
 
 SPOILED = {

@@ -11,9 +11,9 @@ import pytest
 
 from mcp_agent_mail.core.disk_space import DiskFull
 from mcp_agent_mail.store.checks.integrity import DatabasePart, find_faults, is_sound
-from mcp_agent_mail.store.engine.connection import add_functions
-from mcp_agent_mail.store.engine.migrate import ForeignStore, shipped_migrations
-from mcp_agent_mail.store.engine.schema import ForeignParts
+from mcp_agent_mail.store.engine.sqlite.connection import add_functions
+from mcp_agent_mail.store.engine.sqlite.migrate import ForeignStore, shipped_migrations
+from mcp_agent_mail.store.engine.sqlite.schema import ForeignParts
 from tests.faults.disks import small_disk
 from tests.seeded_store import open_seeded_store
 from tests.store.foreign_parts import put_check, put_view

@@ -10,9 +10,9 @@ import pytest
 
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.checks.quick_look import require_undamaged
-from mcp_agent_mail.store.engine.faults import StoreDamaged
-from mcp_agent_mail.store.engine.migrate import migrate
-from mcp_agent_mail.store.engine.schema import ForeignParts
+from mcp_agent_mail.store.engine.sqlite.faults import StoreDamaged
+from mcp_agent_mail.store.engine.sqlite.migrate import migrate
+from mcp_agent_mail.store.engine.sqlite.schema import ForeignParts
 from tests.store.foreign_parts import put_check, put_view
 
 

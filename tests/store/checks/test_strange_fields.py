@@ -14,7 +14,7 @@ from mcp_agent_mail.domain.guard.events import MAX_DETAIL_BYTES
 from mcp_agent_mail.domain.messages import MAX_BROADCAST_RECIPIENTS
 from mcp_agent_mail.store.checks.integrity import find_faults
 from mcp_agent_mail.store.checks.strange_fields import strange_fields, too_long
-from mcp_agent_mail.store.engine.connection import add_functions
+from mcp_agent_mail.store.engine.sqlite.connection import add_functions
 from tests.seeded_store import open_seeded_store
 
 

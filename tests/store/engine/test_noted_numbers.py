@@ -7,7 +7,7 @@ import pytest
 
 from mcp_agent_mail.core.ids import MOST_NUMBER, MOST_TAKEN_OVER
 from mcp_agent_mail.store.engine.noted_numbers import NOTE_FILE, NoteFailed, flaw_of_note, note_given, read_noted
-from mcp_agent_mail.store.engine.numbers import REACH, GivenNumbers
+from mcp_agent_mail.store.engine.sqlite.numbers import REACH, GivenNumbers
 
 OURS = "our-store"
 FAR = 3 * REACH

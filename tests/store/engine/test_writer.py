@@ -16,8 +16,8 @@ import pytest
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
-from mcp_agent_mail.store.engine.connection import open_reading, open_writing
-from mcp_agent_mail.store.engine.faults import StoreFailed
+from mcp_agent_mail.store.engine.sqlite.connection import open_reading, open_writing
+from mcp_agent_mail.store.engine.sqlite.faults import StoreFailed
 from mcp_agent_mail.store.engine.writer import StoreBusy, StoreClosed, Unit, Writer, WriterEnded
 from mcp_agent_mail.store.transaction import Tx
 

@@ -9,8 +9,8 @@ import pytest
 
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.search.query import Hit, Order
-from mcp_agent_mail.store.engine.connection import open_writing
-from mcp_agent_mail.store.engine.long_reads import ReadBound, ReadTooLong
+from mcp_agent_mail.store.engine.sqlite.connection import open_writing
+from mcp_agent_mail.store.engine.sqlite.long_reads import ReadBound, ReadTooLong
 from mcp_agent_mail.store.mail import search as search_module
 from mcp_agent_mail.store.mail import search_filters
 from tests.seeded_store import open_seeded_store

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.domain.messages import RecipientKind, Terms
-from mcp_agent_mail.store.engine.connection import open_reading
+from mcp_agent_mail.store.engine.sqlite.connection import open_reading
 from mcp_agent_mail.store.mail.thread_pages import ThreadPages
 from tests.seeded_store import SeededStore, open_seeded_store
 

@@ -13,8 +13,8 @@ import pytest
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.core.ids import AgentId, MessageId
-from mcp_agent_mail.store.engine.connection import add_functions
-from mcp_agent_mail.store.engine.migrate import migrate
+from mcp_agent_mail.store.engine.sqlite.connection import add_functions
+from mcp_agent_mail.store.engine.sqlite.migrate import migrate
 from mcp_agent_mail.store.feed import Feed
 from mcp_agent_mail.store.rebuild.ends import begin_feed, settle_ends
 from mcp_agent_mail.store.rebuild.mail_rows import MailRows, RebuiltRecipient

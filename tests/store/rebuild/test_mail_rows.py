@@ -12,8 +12,8 @@ from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedMail
 from mcp_agent_mail.domain.messages import Importance, RecipientKind
-from mcp_agent_mail.store.engine.connection import add_functions
-from mcp_agent_mail.store.engine.migrate import migrate
+from mcp_agent_mail.store.engine.sqlite.connection import add_functions
+from mcp_agent_mail.store.engine.sqlite.migrate import migrate
 from mcp_agent_mail.store.rebuild.mail_rows import MailRows, RebuiltMail, RebuiltRecipient
 
 HOME, THERE = ProjectId(1), ProjectId(2)

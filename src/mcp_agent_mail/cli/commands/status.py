@@ -155,7 +155,7 @@ def _is_lost(report: Report, context: CliContext) -> bool:
     is meant.
     """
     from mcp_agent_mail.core.errors import Conflict
-    from mcp_agent_mail.store.engine.migrate import ForeignStore
+    from mcp_agent_mail.store.engine.sqlite.migrate import ForeignStore
 
     try:
         context.require_not_lost()
@@ -170,7 +170,7 @@ def _look_for_damage(report: Report, context: CliContext) -> None:
     if not report["store"]["exists"]:
         return
     from mcp_agent_mail.core.errors import AgentMailError
-    from mcp_agent_mail.store.engine.migrate import NewerStore
+    from mcp_agent_mail.store.engine.sqlite.migrate import NewerStore
 
     try:
         _require_undamaged(context)
@@ -193,9 +193,9 @@ def _look_into_store(report: Report, context: CliContext) -> None:
     """Schema and backlog straight from the file, which a sick or stopped server cannot tell."""
     from mcp_agent_mail.core.clock import iso_or_none, system_clock
     from mcp_agent_mail.core.errors import AgentMailError
-    from mcp_agent_mail.store.engine.faults import faults_told, told_when_unwritable
-    from mcp_agent_mail.store.engine.migrate import require_ours
-    from mcp_agent_mail.store.engine.schema import open_own
+    from mcp_agent_mail.store.engine.sqlite.faults import faults_told, told_when_unwritable
+    from mcp_agent_mail.store.engine.sqlite.migrate import require_ours
+    from mcp_agent_mail.store.engine.sqlite.schema import open_own
     from mcp_agent_mail.store.transaction import View
 
     path = context.settings.database_path

@@ -102,7 +102,7 @@ def _section(make: Callable[[], Json]) -> Json:
 
 def _versions() -> Json:
     # It knows SQLite.
-    from mcp_agent_mail.store.engine.schema import sqlite_version
+    from mcp_agent_mail.store.engine.sqlite.schema import sqlite_version
 
     return {
         "mcp-agent-mail": mcp_agent_mail.__version__,

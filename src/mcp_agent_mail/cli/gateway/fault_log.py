@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from mcp_agent_mail.store.engine.faults import told_fault
+from mcp_agent_mail.store.engine.sqlite.faults import told_fault
 
 
 class FaultLog(logging.Handler):

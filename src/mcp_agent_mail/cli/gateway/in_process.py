@@ -27,7 +27,7 @@ from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.features.messaging.attachments import SeenAttachment
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.migrate import require_current
+from mcp_agent_mail.store.engine.sqlite.migrate import require_current
 
 _DRAIN_TIMEOUT_S = 30.0
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.gateway.in_process import InProcessGateway
 from mcp_agent_mail.core.disk_space import free_bytes
-from mcp_agent_mail.store.engine.database_copy import copy_database
-from mcp_agent_mail.store.engine.migrate import require_current
+from mcp_agent_mail.store.engine.sqlite.database_copy import copy_database
+from mcp_agent_mail.store.engine.sqlite.migrate import require_current
 from mcp_agent_mail.store.foreign.private_folder import private_folder
 
 _DATABASE = "mail.sqlite3"

@@ -19,8 +19,8 @@ from mcp_agent_mail.features.archiving.protocol import archive_path
 from mcp_agent_mail.features.projects.adopt import Adopted, adopt, plan_adoption
 from mcp_agent_mail.features.projects.lookup import looking_at_disk
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.migrate import require_current
-from mcp_agent_mail.store.engine.schema import open_own
+from mcp_agent_mail.store.engine.sqlite.migrate import require_current
+from mcp_agent_mail.store.engine.sqlite.schema import open_own
 from mcp_agent_mail.store.transaction import View
 
 

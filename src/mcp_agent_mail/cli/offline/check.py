@@ -22,7 +22,7 @@ from mcp_agent_mail.features.doctor.check import CheckResult, CheckTarget, Serve
 from mcp_agent_mail.features.doctor.verify import Finding
 from mcp_agent_mail.features.doors.homes import DOORS_WITHOUT_PROJECT, NoDoorsProject, find_facades_project
 from mcp_agent_mail.features.doors.tools import show_place
-from mcp_agent_mail.store.engine.schema import open_own
+from mcp_agent_mail.store.engine.sqlite.schema import open_own
 from mcp_agent_mail.store.transaction import View
 
 _ANSWER_TIMEOUT_S = 6.0  # longer than the server itself waits for its writer

@@ -8,8 +8,8 @@ from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.gateway.known_owner import owner_with_address
 from mcp_agent_mail.cli.offline.store_lock import lone_owner
 from mcp_agent_mail.core.failpoints import no_fault
-from mcp_agent_mail.store.engine.migrate import OlderStore, migrate, require_same, shipped_migrations
-from mcp_agent_mail.store.engine.schema import require_own_schema
+from mcp_agent_mail.store.engine.sqlite.migrate import OlderStore, migrate, require_same, shipped_migrations
+from mcp_agent_mail.store.engine.sqlite.schema import require_own_schema
 
 
 # Plain JSON, as `--json` prints it.

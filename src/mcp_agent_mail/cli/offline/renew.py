@@ -14,7 +14,7 @@ from mcp_agent_mail.features.archiving.protocol import archive_path
 from mcp_agent_mail.features.archiving.renew import renew_archive
 from mcp_agent_mail.features.projects.lookup import called_by_people, looking_at_disk, require_project
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.migrate import require_current
+from mcp_agent_mail.store.engine.sqlite.migrate import require_current
 
 
 # Plain JSON, as `--json` prints it.

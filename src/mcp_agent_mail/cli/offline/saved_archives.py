@@ -35,10 +35,10 @@ from mcp_agent_mail.features.recovery.save import (
 from mcp_agent_mail.features.recovery.saved_archives import check
 from mcp_agent_mail.features.recovery.saved_file import SavedManifest
 from mcp_agent_mail.store.checks.artifacts import open_artifacts
-from mcp_agent_mail.store.engine.faults import StoreFailed, faults_told
 from mcp_agent_mail.store.engine.free_space import told_when_full
-from mcp_agent_mail.store.engine.migrate import StoreRefused, require_same
-from mcp_agent_mail.store.engine.schema import open_own
+from mcp_agent_mail.store.engine.sqlite.faults import StoreFailed, faults_told
+from mcp_agent_mail.store.engine.sqlite.migrate import StoreRefused, require_same
+from mcp_agent_mail.store.engine.sqlite.schema import open_own
 from mcp_agent_mail.store.transaction import View
 
 # Plain JSON, as `--json` prints it; here and below.

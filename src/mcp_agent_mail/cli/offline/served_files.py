@@ -12,7 +12,7 @@ from mcp_agent_mail.cli.gateway.known_owner import owner_with_address
 from mcp_agent_mail.cli.gateway.port import server_at
 from mcp_agent_mail.cli.gateway.rate_wait import WaitingGateway
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable
-from mcp_agent_mail.store.engine.faults import TAKEN_AWAY
+from mcp_agent_mail.store.engine.sqlite.faults import TAKEN_AWAY
 
 _ANSWER_TIMEOUT_S = 6.0
 

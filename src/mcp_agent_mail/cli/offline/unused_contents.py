@@ -10,8 +10,8 @@ from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFil
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.archiving.unused_contents import remove_unused
-from mcp_agent_mail.store.engine.migrate import require_same
-from mcp_agent_mail.store.engine.schema import open_own
+from mcp_agent_mail.store.engine.sqlite.migrate import require_same
+from mcp_agent_mail.store.engine.sqlite.schema import open_own
 from mcp_agent_mail.store.transaction import View
 
 

@@ -17,7 +17,7 @@ from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.escaping import visible
 
 if TYPE_CHECKING:
-    from mcp_agent_mail.store.engine.swap import NotedReset
+    from mcp_agent_mail.store.engine.sqlite.swap import NotedReset
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -45,7 +45,7 @@ def reset(
     # The services of the archive: 0.1 s.
     from mcp_agent_mail.cli.offline.reset import is_finished, reset_offline
     from mcp_agent_mail.core.store_owner import SWAP_FILE
-    from mcp_agent_mail.store.engine.swap import noted_reset
+    from mcp_agent_mail.store.engine.sqlite.swap import noted_reset
 
     noted = noted_reset(context.storage_root / SWAP_FILE)
     if is_finished(context):

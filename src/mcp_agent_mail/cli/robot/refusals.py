@@ -87,7 +87,7 @@ def _next_step(wrong: typer.TyperException) -> str:
 def _tell_fault(error: Exception) -> int:
     """A damaged or locked database, an answer of another shape. Raises `error` where it is neither."""
     # Imported only here: it knows SQLite.
-    from mcp_agent_mail.store.engine.faults import told_fault
+    from mcp_agent_mail.store.engine.sqlite.faults import told_fault
 
     told = (
         _told_unwritable(error) or told_fault(error) or (Misread.because(error) if isinstance(error, MISREAD) else None)

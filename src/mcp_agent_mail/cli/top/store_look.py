@@ -11,7 +11,7 @@ from mcp_agent_mail.cli.top.full_look import AgentLook, FullLook, ProjectLook, a
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.store.engine.faults import faults_told
+from mcp_agent_mail.store.engine.sqlite.faults import faults_told
 from mcp_agent_mail.store.oversight.project_counts import MOST_COUNTED
 from mcp_agent_mail.store.transaction import View, open_view
 

@@ -24,7 +24,7 @@ from mcp_agent_mail.domain.projects import is_slug
 from mcp_agent_mail.features.archiving.protocol import archive_folders, archive_path
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.noted_numbers import NoteFailed, note_given, read_noted
-from mcp_agent_mail.store.engine.numbers import GAP, REACH, GivenNumbers, highest_of
+from mcp_agent_mail.store.engine.sqlite.numbers import GAP, REACH, GivenNumbers, highest_of
 from mcp_agent_mail.store.transaction import Tx, View
 
 _logger = logging.getLogger(__name__)

@@ -11,8 +11,8 @@ from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
 from mcp_agent_mail.domain.own_files import RESTORING
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
-from mcp_agent_mail.store.engine.faults import WAYS_BACK
-from mcp_agent_mail.store.engine.file_kind import is_sqlite_file
+from mcp_agent_mail.store.engine.sqlite.faults import WAYS_BACK
+from mcp_agent_mail.store.engine.sqlite.file_kind import is_sqlite_file
 
 _GIT_FOLDER = ".git"
 
@@ -67,7 +67,7 @@ def _require_file(database_path: Path) -> None:
             raise
         mode = 0
     if not stat.S_ISREG(mode):
-        from mcp_agent_mail.store.engine.migrate import require_ours  # noqa: PLC0415  # SQLite, for a refusal alone
+        from mcp_agent_mail.store.engine.sqlite.migrate import require_ours  # noqa: PLC0415  # SQLite, for a refusal alone
 
         require_ours(database_path)
 

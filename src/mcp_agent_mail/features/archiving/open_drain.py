@@ -17,7 +17,7 @@ from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots, Sn
 from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, PROJECTS_FOLDER, ArchiverSettings, Blocked, Report
 from mcp_agent_mail.features.archiving.threads import HANGS_AFTER_S
 from mcp_agent_mail.store.agents import Agents
-from mcp_agent_mail.store.engine.schema import open_own
+from mcp_agent_mail.store.engine.sqlite.schema import open_own
 from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox

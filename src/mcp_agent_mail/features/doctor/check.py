@@ -32,9 +32,14 @@ from mcp_agent_mail.features.doctor.verify import AHEAD, CONTENT_STEP, Finding, 
 from mcp_agent_mail.features.doctor.verify_store import says_nothing, verify_store
 from mcp_agent_mail.features.health.service import ARCHIVE_LATE_S
 from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
-from mcp_agent_mail.store.engine.faults import StoreFailed, StoreUnwritable, read_only_mount, told_when_unwritable
-from mcp_agent_mail.store.engine.migrate import StoreRefused
 from mcp_agent_mail.store.engine.noted_numbers import NOTE_FILE, flaw_of_note
+from mcp_agent_mail.store.engine.sqlite.faults import (
+    StoreFailed,
+    StoreUnwritable,
+    read_only_mount,
+    told_when_unwritable,
+)
+from mcp_agent_mail.store.engine.sqlite.migrate import StoreRefused
 
 LOW_SPACE_BYTES = 256 * 1024 * 1024
 

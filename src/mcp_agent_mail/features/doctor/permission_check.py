@@ -9,8 +9,8 @@ from pathlib import Path
 
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 from mcp_agent_mail.features.doctor.verify import Finding
-from mcp_agent_mail.store.engine.database_files import database_files
-from mcp_agent_mail.store.engine.faults import StoreUnwritable, read_only_mount
+from mcp_agent_mail.store.engine.sqlite.database_files import database_files
+from mcp_agent_mail.store.engine.sqlite.faults import StoreUnwritable, read_only_mount
 
 _PRIVATE = stat.S_IRWXG | stat.S_IRWXO
 _STORE_FILES = ("operator.token", "server.json", "server.lock")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mcp_agent_mail.features.doctor.verify import Finding
 from mcp_agent_mail.store.checks.integrity import DatabasePart, IntegrityFault, find_faults
-from mcp_agent_mail.store.engine.faults import WAYS_BACK
+from mcp_agent_mail.store.engine.sqlite.faults import WAYS_BACK
 
 _PROBLEMS = {
     DatabasePart.PAGES: "damaged",

@@ -14,8 +14,8 @@ from mcp_agent_mail.core.disk_space import free_bytes
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.store_limits import StoreLimits, StoreSize, find_shortage
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.database_files import database_files
 from mcp_agent_mail.store.engine.disk_usage import FolderSizes, bytes_on_disk
+from mcp_agent_mail.store.engine.sqlite.database_files import database_files
 
 logger = logging.getLogger("mcp_agent_mail.store_size")
 

@@ -21,9 +21,9 @@ from mcp_agent_mail.features.recovery.numbered_names import oldest_first
 from mcp_agent_mail.features.recovery.rebuild import rebuild_database
 from mcp_agent_mail.features.recovery.refusals import RebuildRefused
 from mcp_agent_mail.store.checks.artifacts import read_store_id
-from mcp_agent_mail.store.engine.database_files import UNDO_FOLDER, kept_folder, remove_database
 from mcp_agent_mail.store.engine.noted_numbers import read_noted
-from mcp_agent_mail.store.engine.numbers import GivenNumbers, highest_of, read_numbers, within_reach
+from mcp_agent_mail.store.engine.sqlite.database_files import UNDO_FOLDER, kept_folder, remove_database
+from mcp_agent_mail.store.engine.sqlite.numbers import GivenNumbers, highest_of, read_numbers, within_reach
 
 _MOST_LEFT_OUT = 20
 """Rounds of a rebuild, each without what the last one could not read."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mcp_agent_mail.core.clock import Clock, to_datetime
 from mcp_agent_mail.features.recovery.numbered_names import next_name, oldest_first
-from mcp_agent_mail.store.engine.database_files import database_files, kept_folder, remove_database
+from mcp_agent_mail.store.engine.sqlite.database_files import database_files, kept_folder, remove_database
 
 KEPT_MOST = 3
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-(?:[0-9a-f]{4}|n\d{1,15})")

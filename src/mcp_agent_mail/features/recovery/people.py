@@ -18,7 +18,7 @@ from mcp_agent_mail.domain.identity.names import HUMAN, SYSTEM, name_key
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.recovery.mail_copies import CopiesDiffer
 from mcp_agent_mail.features.recovery.sources import ArchiveSource, former_slugs
-from mcp_agent_mail.store.engine.numbers import GAP
+from mcp_agent_mail.store.engine.sqlite.numbers import GAP
 from mcp_agent_mail.store.rebuild.database import RebuiltDatabase
 
 _UNKNOWN = "unknown"

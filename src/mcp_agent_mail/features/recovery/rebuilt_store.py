@@ -49,17 +49,17 @@ from mcp_agent_mail.features.recovery.sources import (
 )
 from mcp_agent_mail.store.checks.artifacts import open_artifacts, read_store_id
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.database_files import (
+from mcp_agent_mail.store.engine.noted_numbers import note_given
+from mcp_agent_mail.store.engine.sqlite.database_files import (
     database_files,
     kept_folder,
     rebuilt_aside,
     remove_unfinished,
 )
-from mcp_agent_mail.store.engine.migrate import require_same
-from mcp_agent_mail.store.engine.noted_numbers import note_given
-from mcp_agent_mail.store.engine.numbers import raise_numbers, read_numbers
-from mcp_agent_mail.store.engine.swap import swap
-from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
+from mcp_agent_mail.store.engine.sqlite.migrate import require_same
+from mcp_agent_mail.store.engine.sqlite.numbers import raise_numbers, read_numbers
+from mcp_agent_mail.store.engine.sqlite.swap import swap
+from mcp_agent_mail.store.engine.sqlite.swap_places import Move, SwapPlaces
 
 _TIMEOUT_S = 3_600.0
 _OWNER_ONLY = 0o700

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from mcp_agent_mail.store.checks.integrity import is_sound
-from mcp_agent_mail.store.engine.migrate import ForeignStore, require_ours
-from mcp_agent_mail.store.engine.schema import changes_of, in_a_sentence
+from mcp_agent_mail.store.engine.sqlite.migrate import ForeignStore, require_ours
+from mcp_agent_mail.store.engine.sqlite.schema import changes_of, in_a_sentence
 
 _LOST = "What Git had not got yet was not brought back: it is in the old database alone, which is kept."
 

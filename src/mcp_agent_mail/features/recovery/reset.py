@@ -17,9 +17,9 @@ from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 from mcp_agent_mail.features.recovery.backups.place import FOLDERS, StorePlace
 from mcp_agent_mail.features.recovery.backups.undo import new_undo
-from mcp_agent_mail.store.engine.database_files import KEPT_FOLDER, UNDO_FOLDER, database_files
-from mcp_agent_mail.store.engine.swap import NotedReset, OnReset, nothing_beside, swap
-from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces, SwapRefused
+from mcp_agent_mail.store.engine.sqlite.database_files import KEPT_FOLDER, UNDO_FOLDER, database_files
+from mcp_agent_mail.store.engine.sqlite.swap import NotedReset, OnReset, nothing_beside, swap
+from mcp_agent_mail.store.engine.sqlite.swap_places import Move, SwapPlaces, SwapRefused
 
 LEFT_MOST = 100
 """So many of the places that stay are named."""

@@ -34,10 +34,10 @@ from mcp_agent_mail.features.recovery.saved_archives import unpack
 from mcp_agent_mail.features.recovery.saved_file import SavedManifest
 from mcp_agent_mail.features.recovery.scratch import PlaceTaken, aside, built_aside, remove_left
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.database_files import beside, database_files, hidden_beside, remove_database
-from mcp_agent_mail.store.engine.numbers import AHEAD, leaves_enough, read_numbers
-from mcp_agent_mail.store.engine.swap import swap
-from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
+from mcp_agent_mail.store.engine.sqlite.database_files import beside, database_files, hidden_beside, remove_database
+from mcp_agent_mail.store.engine.sqlite.numbers import AHEAD, leaves_enough, read_numbers
+from mcp_agent_mail.store.engine.sqlite.swap import swap
+from mcp_agent_mail.store.engine.sqlite.swap_places import Move, SwapPlaces
 from mcp_agent_mail.store.transaction import Tx
 
 _DRAIN_S = 3_600.0

@@ -29,8 +29,8 @@ from mcp_agent_mail.features.archiving.renew import claim_of
 from mcp_agent_mail.features.recovery.mail_copies import CopiesDiffer
 from mcp_agent_mail.features.recovery.refusals import ArchiveProblems
 from mcp_agent_mail.store.checks.artifacts import open_artifacts
-from mcp_agent_mail.store.engine.faults import StoreFailed, faults_told
-from mcp_agent_mail.store.engine.migrate import StoreRefused, require_same
+from mcp_agent_mail.store.engine.sqlite.faults import StoreFailed, faults_told
+from mcp_agent_mail.store.engine.sqlite.migrate import StoreRefused, require_same
 from mcp_agent_mail.store.rebuild.database import RowsContradict
 
 _READERS_OPEN = 64

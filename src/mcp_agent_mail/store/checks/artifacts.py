@@ -28,9 +28,9 @@ from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.contacts import Contacts
 from mcp_agent_mail.store.doors.profiles import profile_of
 from mcp_agent_mail.store.doors.wire_names import WireNames
-from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.port import Connection
-from mcp_agent_mail.store.engine.schema import open_own, require_own_tables
+from mcp_agent_mail.store.engine.sqlite.connection import open_reading
+from mcp_agent_mail.store.engine.sqlite.schema import open_own, require_own_tables
 from mcp_agent_mail.store.importing.imported_records import Imported
 from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.mail.messages import Messages

@@ -11,7 +11,7 @@ from pathlib import Path
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.domain.search.identifiers import identifiers_in
 from mcp_agent_mail.store.checks.integrity import DatabasePart, IntegrityFault
-from mcp_agent_mail.store.engine.connection import add_functions
+from mcp_agent_mail.store.engine.sqlite.connection import add_functions
 from mcp_agent_mail.store.mail.inbox_counts import RECOUNT
 
 REWRITTEN = frozenset({DatabasePart.PAGES, DatabasePart.COUNTERS, DatabasePart.SEARCH_INDEX})

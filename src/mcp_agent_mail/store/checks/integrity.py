@@ -17,11 +17,11 @@ from tempfile import TemporaryDirectory
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.store.checks.strange_events import strange_events
 from mcp_agent_mail.store.checks.strange_fields import strange_fields, too_long
-from mcp_agent_mail.store.engine.connection import add_functions, open_reading
-from mcp_agent_mail.store.engine.faults import faults_told, is_damage, is_outside_fault
 from mcp_agent_mail.store.engine.free_space import told_when_full
-from mcp_agent_mail.store.engine.migrate import require_ours
-from mcp_agent_mail.store.engine.schema import FTS_INDEXES, changed_parts, open_own
+from mcp_agent_mail.store.engine.sqlite.connection import add_functions, open_reading
+from mcp_agent_mail.store.engine.sqlite.faults import faults_told, is_damage, is_outside_fault
+from mcp_agent_mail.store.engine.sqlite.migrate import require_ours
+from mcp_agent_mail.store.engine.sqlite.schema import FTS_INDEXES, changed_parts, open_own
 from mcp_agent_mail.store.mail.inbox_counts import COUNTS
 
 FAULTS_SHOWN = 100

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from mcp_agent_mail.store.engine.faults import StoreDamaged, faults_told
-from mcp_agent_mail.store.engine.schema import open_own
+from mcp_agent_mail.store.engine.sqlite.faults import StoreDamaged, faults_told
+from mcp_agent_mail.store.engine.sqlite.schema import open_own
 
 _WHOLE_UP_TO_BYTES = 64 * 1024 * 1024
 """What is read from its first page to its last, which takes 0.1 s. Of what is larger each table is begun."""

@@ -28,7 +28,7 @@ from mcp_agent_mail.domain.identity.windows import find_window_uuid
 from mcp_agent_mail.domain.products import uid_of
 from mcp_agent_mail.domain.projects import canonical_path, is_path, is_slug, plain_slug
 from mcp_agent_mail.domain.threads import parse_thread_id, parse_topic
-from mcp_agent_mail.store.engine.numbers import NAMED, SEQUENCES
+from mcp_agent_mail.store.engine.sqlite.numbers import NAMED, SEQUENCES
 
 _TABLES = """
     SELECT name FROM pragma_table_list

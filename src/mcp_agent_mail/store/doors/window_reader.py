@@ -7,7 +7,7 @@ from typing import NamedTuple
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.doors.names import Door
-from mcp_agent_mail.store.engine.long_reads import LongReader
+from mcp_agent_mail.store.engine.sqlite.long_reads import LongReader
 
 MAX_MAILBOXES = 1_000
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mcp_agent_mail.core.disk_space import HARDLY_ANY_BYTES, DiskFull, disk_full, free_bytes, is_want_of_room
 from mcp_agent_mail.core.git.process import GitDiskFull
-from mcp_agent_mail.store.engine.faults import causes_of, is_full, is_outside_fault
+from mcp_agent_mail.store.engine.sqlite.faults import causes_of, is_full, is_outside_fault
 
 
 @contextmanager

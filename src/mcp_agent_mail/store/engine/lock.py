@@ -32,10 +32,10 @@ from mcp_agent_mail.core.plain_files import (
 )
 from mcp_agent_mail.core.private_files import replace_private
 from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, Owner, owner_by, told_owner
-from mcp_agent_mail.store.engine.database_files import beside, rebuilt_aside, remove_unfinished
 from mcp_agent_mail.store.engine.folder import require_own_links, require_private_place
-from mcp_agent_mail.store.engine.swap import NotedReset, OnReset, finish_swap, noted_reset, nothing_beside
-from mcp_agent_mail.store.engine.swap_places import SwapPlaces
+from mcp_agent_mail.store.engine.sqlite.database_files import beside, rebuilt_aside, remove_unfinished
+from mcp_agent_mail.store.engine.sqlite.swap import NotedReset, OnReset, finish_swap, noted_reset, nothing_beside
+from mcp_agent_mail.store.engine.sqlite.swap_places import SwapPlaces
 
 logger = logging.getLogger(__name__)
 

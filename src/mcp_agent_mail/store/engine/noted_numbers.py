@@ -20,7 +20,7 @@ from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.ids import MOST_TAKEN_OVER
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
-from mcp_agent_mail.store.engine.numbers import COUNTERS, SEQUENCES, GivenNumbers, highest_of, within_reach
+from mcp_agent_mail.store.engine.sqlite.numbers import COUNTERS, SEQUENCES, GivenNumbers, highest_of, within_reach
 
 NOTE_FILE = "numbers.json"
 _NEW_FILE = f"{NOTE_FILE}.new"

@@ -33,7 +33,7 @@ class Connection(Protocol):
     """A connection amid a transaction that its owner begins and ends: the writer's, a read's or a check's."""
 
     def execute(self, sql: str, parameters: Any = ..., /) -> Rows:  # noqa: ANN401  # as SQLite's own has it
-        """Run one statement. Raises what the engine raises; `store/engine/faults.py` tells faults of the machine."""
+        """Run one statement. Raises what the engine raises; its `faults` tell which are the machine's."""
 
     def executemany(self, sql: str, parameters: Iterable[Any], /) -> Rows:
         """Run one statement with each of these values, in order."""

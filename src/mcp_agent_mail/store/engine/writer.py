@@ -30,9 +30,9 @@ from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.copy_changes import CopyChange
-from mcp_agent_mail.store.engine.changes import NOTHING, Changed, Changes
 from mcp_agent_mail.store.engine.circuit_breaker import CircuitBreaker
-from mcp_agent_mail.store.engine.faults import StoreFailed, is_outside_fault
+from mcp_agent_mail.store.engine.sqlite.changes import NOTHING, Changed, Changes
+from mcp_agent_mail.store.engine.sqlite.faults import StoreFailed, is_outside_fault
 from mcp_agent_mail.store.owed_work import Obligations
 from mcp_agent_mail.store.transaction import Tx
 

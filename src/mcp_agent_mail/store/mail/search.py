@@ -31,8 +31,8 @@ from mcp_agent_mail.domain.search.query import Filters, Hit, Order, Phrase, Sear
 from mcp_agent_mail.domain.search.ranking import RankedText, excerpt, first_match, ranked, words_of
 from mcp_agent_mail.domain.search.text_query import has_short_beginning, holds, is_in_subject
 from mcp_agent_mail.domain.threads import thread_of
-from mcp_agent_mail.store.engine.long_reads import LongReader, ReadBound
 from mcp_agent_mail.store.engine.port import Connection
+from mcp_agent_mail.store.engine.sqlite.long_reads import LongReader, ReadBound
 from mcp_agent_mail.store.mail.search_filters import FEW, find_few, is_for_several, search_parameters
 from mcp_agent_mail.store.mail.search_statements import (
     RANKED_CHARACTERS,

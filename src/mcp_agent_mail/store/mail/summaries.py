@@ -17,8 +17,8 @@ from mcp_agent_mail.domain.contacts import is_intro
 from mcp_agent_mail.domain.summaries.digests import Newest
 from mcp_agent_mail.domain.summaries.extract import ThreadMail, ThreadMessage
 from mcp_agent_mail.domain.threads import root_of_thread
-from mcp_agent_mail.store.engine.long_reads import LongReader, ReadBound
 from mcp_agent_mail.store.engine.port import Connection
+from mcp_agent_mail.store.engine.sqlite.long_reads import LongReader, ReadBound
 
 READ_CHARACTERS = 16_384
 """So much of a body is read for a summary."""

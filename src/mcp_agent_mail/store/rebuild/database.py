@@ -37,10 +37,10 @@ from mcp_agent_mail.domain.leases import LeaseKeys
 from mcp_agent_mail.domain.messages import ReceiptStep
 from mcp_agent_mail.domain.projects import Project, plain_slug
 from mcp_agent_mail.store.doors.wire_names import WireNames
-from mcp_agent_mail.store.engine.connection import add_functions
-from mcp_agent_mail.store.engine.database_files import remove_unfinished
-from mcp_agent_mail.store.engine.migrate import migrate
-from mcp_agent_mail.store.engine.numbers import GAP, GivenNumbers, raise_in
+from mcp_agent_mail.store.engine.sqlite.connection import add_functions
+from mcp_agent_mail.store.engine.sqlite.database_files import remove_unfinished
+from mcp_agent_mail.store.engine.sqlite.migrate import migrate
+from mcp_agent_mail.store.engine.sqlite.numbers import GAP, GivenNumbers, raise_in
 from mcp_agent_mail.store.mail.inbox_counts import RECOUNT
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.rebuild.ends import begin_feed, settle_ends

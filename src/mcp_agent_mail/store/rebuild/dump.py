@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_agent_mail.store.engine.port import Connection
-from mcp_agent_mail.store.engine.schema import open_own
+from mcp_agent_mail.store.engine.sqlite.schema import open_own
 from mcp_agent_mail.store.rebuild.rules import RULES, Origin
 
 _QUERIES = {

@@ -17,7 +17,7 @@ from mcp_agent_mail.features.recovery.backups.backup import BackupMaker, BackupR
 from mcp_agent_mail.features.recovery.backups.manifest import manifest_checksum
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.backups.restore import Restorer
-from mcp_agent_mail.store.engine.connection import open_reading
+from mcp_agent_mail.store.engine.sqlite.connection import open_reading
 from tests.archive_harness import ArchiveHarness
 
 NOTES = b"notes of the day\n"

@@ -22,8 +22,8 @@ from mcp_agent_mail.features.recovery.rebuilt_store import rebuild_in_place
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.engine.noted_numbers import NoteFailed
-from mcp_agent_mail.store.engine.numbers import AHEAD, GAP, MOST_RESTORED, GivenNumbers, read_numbers
-from mcp_agent_mail.store.engine.schema import ForeignParts
+from mcp_agent_mail.store.engine.sqlite.numbers import AHEAD, GAP, MOST_RESTORED, GivenNumbers, read_numbers
+from mcp_agent_mail.store.engine.sqlite.schema import ForeignParts
 from tests.archive_harness import open_archive_harness
 from tests.features.recovery.backups.harness import Stored, change_manifest, faults_in, files_below, restorer_of, spoil
 from tests.store.foreign_parts import put_check, put_view

@@ -8,7 +8,7 @@ import pytest
 
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.given_numbers import archived_up_to
-from mcp_agent_mail.store.engine.numbers import GAP, read_numbers
+from mcp_agent_mail.store.engine.sqlite.numbers import GAP, read_numbers
 from tests.features.recovery.backups.harness import Stored, faults_in, restorer_of, subjects_in
 
 KINDS = ("messages", "agents", "outbox")

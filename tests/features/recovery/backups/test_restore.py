@@ -14,7 +14,7 @@ from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.backups.restore_refusals import RestoreUnfit
 from mcp_agent_mail.features.recovery.backups.source import ForeignBackup
 from mcp_agent_mail.store.engine.lock import StoreLock
-from mcp_agent_mail.store.engine.numbers import GAP, read_numbers
+from mcp_agent_mail.store.engine.sqlite.numbers import GAP, read_numbers
 from tests.archive_harness import Killed, killed_at, open_archive_harness
 from tests.features.recovery.backups.harness import Stored, faults_in, files_below, restorer_of, subjects_in
 

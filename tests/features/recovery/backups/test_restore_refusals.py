@@ -15,7 +15,7 @@ from mcp_agent_mail.features.recovery.backups.restore_refusals import (
     require_own_values,
     require_times_left,
 )
-from mcp_agent_mail.store.engine.numbers import AHEAD
+from mcp_agent_mail.store.engine.sqlite.numbers import AHEAD
 from tests.store_templates import blank_store
 
 NOW, DAY = Micros(1_000 * AHEAD // 20), 86_400 * SECOND

@@ -9,7 +9,7 @@ from mcp_agent_mail.features.recovery.backups.saved_source import ProjectsMissin
 from mcp_agent_mail.features.recovery.backups.source import ForeignBackup
 from mcp_agent_mail.features.recovery.save import save
 from mcp_agent_mail.features.recovery.saved_file import UnfitSavedFile
-from mcp_agent_mail.store.engine.numbers import GAP, read_numbers
+from mcp_agent_mail.store.engine.sqlite.numbers import GAP, read_numbers
 from tests.archive_harness import open_archive_harness
 from tests.features.recovery.backups.harness import Stored, faults_in, files_below, restorer_of, subjects_in
 from tests.features.recovery.team import silent

@@ -11,8 +11,8 @@ from mcp_agent_mail.features.recovery.backups.backup import untold
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.backups.undo import NothingToUndo
 from mcp_agent_mail.features.recovery.rebuilt_store import StoreCopyPlan, rebuild_into
-from mcp_agent_mail.store.engine.schema import ForeignParts
-from mcp_agent_mail.store.engine.swap_places import SwapRefused
+from mcp_agent_mail.store.engine.sqlite.schema import ForeignParts
+from mcp_agent_mail.store.engine.sqlite.swap_places import SwapRefused
 from tests.archive_harness import open_archive_harness
 from tests.features.recovery.backups.harness import Stored, faults_in, restorer_of, subjects_in
 from tests.names_beside import NamesBeside

@@ -58,9 +58,9 @@ from mcp_agent_mail.features.recovery.outside_store import require_outside
 from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
 from mcp_agent_mail.store.checks.derived_parts import is_derived
 from mcp_agent_mail.store.checks.integrity import find_faults
-from mcp_agent_mail.store.engine.database_copy import copy_database
-from mcp_agent_mail.store.engine.faults import WAYS_BACK
-from mcp_agent_mail.store.engine.schema import require_own_schema
+from mcp_agent_mail.store.engine.sqlite.database_copy import copy_database
+from mcp_agent_mail.store.engine.sqlite.faults import WAYS_BACK
+from mcp_agent_mail.store.engine.sqlite.schema import require_own_schema
 
 _SCRATCH = ".scratch"
 _OWNER_ONLY = 0o700

@@ -53,8 +53,8 @@ from mcp_agent_mail.store.checks.artifacts import open_artifacts
 from mcp_agent_mail.store.checks.derived_parts import REWRITTEN, is_derived, rewrite_derived
 from mcp_agent_mail.store.checks.integrity import find_faults
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.database_files import database_files
-from mcp_agent_mail.store.engine.migrate import require_current
+from mcp_agent_mail.store.engine.sqlite.database_files import database_files
+from mcp_agent_mail.store.engine.sqlite.migrate import require_current
 
 _WRITTEN_AGAIN = "The archive is set aside, in kept/, and written again from the database."
 _OTHERS = 0o077

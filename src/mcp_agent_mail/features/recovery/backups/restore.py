@@ -59,13 +59,13 @@ from mcp_agent_mail.features.recovery.backups.undo import (
 from mcp_agent_mail.features.recovery.given_numbers import given_out
 from mcp_agent_mail.features.recovery.rebuild import NOT_REBUILT
 from mcp_agent_mail.store.checks.artifacts import open_artifacts, read_store_id
-from mcp_agent_mail.store.engine.faults import StoreFailed, faults_told
-from mcp_agent_mail.store.engine.migrate import StoreRefused, migrate
 from mcp_agent_mail.store.engine.noted_numbers import note_given
-from mcp_agent_mail.store.engine.numbers import raise_numbers, read_numbers
-from mcp_agent_mail.store.engine.schema import ForeignParts, has_own_schema
-from mcp_agent_mail.store.engine.swap import swap
-from mcp_agent_mail.store.engine.swap_places import SwapPlaces
+from mcp_agent_mail.store.engine.sqlite.faults import StoreFailed, faults_told
+from mcp_agent_mail.store.engine.sqlite.migrate import StoreRefused, migrate
+from mcp_agent_mail.store.engine.sqlite.numbers import raise_numbers, read_numbers
+from mcp_agent_mail.store.engine.sqlite.schema import ForeignParts, has_own_schema
+from mcp_agent_mail.store.engine.sqlite.swap import swap
+from mcp_agent_mail.store.engine.sqlite.swap_places import SwapPlaces
 
 _OWNER_ONLY = 0o700
 _SHOWN = 20

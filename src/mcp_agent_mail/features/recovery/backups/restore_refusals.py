@@ -10,8 +10,8 @@ from mcp_agent_mail.core.clock import SECOND, Micros, iso
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.store.checks.derived_parts import is_derived
 from mcp_agent_mail.store.checks.integrity import DatabasePart, IntegrityFault, find_faults, find_strange
-from mcp_agent_mail.store.engine.numbers import AHEAD, leaves_enough, read_numbers
-from mcp_agent_mail.store.engine.schema import changes_of, in_a_sentence
+from mcp_agent_mail.store.engine.sqlite.numbers import AHEAD, leaves_enough, read_numbers
+from mcp_agent_mail.store.engine.sqlite.schema import changes_of, in_a_sentence
 
 _SHOWN = 20
 _DAY = 86_400 * SECOND

@@ -36,11 +36,11 @@ from mcp_agent_mail.features.recovery.backups.manifest import (
 )
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.backups.restore_refusals import require_own_values
-from mcp_agent_mail.store.engine.database_files import database_files
-from mcp_agent_mail.store.engine.faults import faults_told
 from mcp_agent_mail.store.engine.lock import left_alone
-from mcp_agent_mail.store.engine.migrate import NewerStore, shipped_migrations
-from mcp_agent_mail.store.engine.schema import ForeignParts, in_a_sentence, require_own_schema
+from mcp_agent_mail.store.engine.sqlite.database_files import database_files
+from mcp_agent_mail.store.engine.sqlite.faults import faults_told
+from mcp_agent_mail.store.engine.sqlite.migrate import NewerStore, shipped_migrations
+from mcp_agent_mail.store.engine.sqlite.schema import ForeignParts, in_a_sentence, require_own_schema
 
 _SHOWN = 20
 _OWNER_ONLY = 0o700

@@ -17,10 +17,10 @@ from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.features.recovery.backups.place import FOLDERS, StorePlace
 from mcp_agent_mail.features.recovery.numbered_names import next_name, oldest_first
-from mcp_agent_mail.store.engine.database_files import UNDO_FOLDER, beside, database_files, hidden_beside
-from mcp_agent_mail.store.engine.numbers import read_numbers
-from mcp_agent_mail.store.engine.schema import ForeignParts, require_own_schema
-from mcp_agent_mail.store.engine.swap_places import Move
+from mcp_agent_mail.store.engine.sqlite.database_files import UNDO_FOLDER, beside, database_files, hidden_beside
+from mcp_agent_mail.store.engine.sqlite.numbers import read_numbers
+from mcp_agent_mail.store.engine.sqlite.schema import ForeignParts, require_own_schema
+from mcp_agent_mail.store.engine.sqlite.swap_places import Move
 
 STORES_KEPT = 2
 _OWNER_ONLY = 0o700

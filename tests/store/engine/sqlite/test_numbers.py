@@ -9,7 +9,7 @@ import pytest
 
 from mcp_agent_mail.core.clock import LATEST, Micros
 from mcp_agent_mail.core.ids import MOST_TAKEN_OVER
-from mcp_agent_mail.store.engine.numbers import (
+from mcp_agent_mail.store.engine.sqlite.numbers import (
     AHEAD,
     GAP,
     MOST_RESTORED,

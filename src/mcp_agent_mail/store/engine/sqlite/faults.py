@@ -12,7 +12,7 @@ from itertools import cycle
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import KEYED, AgentMailError, Busy, Unavailable
-from mcp_agent_mail.store.engine.database_files import beside
+from mcp_agent_mail.store.engine.sqlite.database_files import beside
 
 # Not among them: SQLITE_READONLY, which is how a write on a reading connection looks.
 _OUTSIDE_FAULTS = frozenset(

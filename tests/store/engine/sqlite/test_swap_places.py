@@ -10,8 +10,8 @@ import pytest
 
 from mcp_agent_mail.features.recovery.backups.place import FOLDERS
 from mcp_agent_mail.store.engine.lock import StoreLock
-from mcp_agent_mail.store.engine.swap import swap
-from mcp_agent_mail.store.engine.swap_places import STORE_FOLDERS, Move, SwapPlaces, SwapRefused
+from mcp_agent_mail.store.engine.sqlite.swap import swap
+from mcp_agent_mail.store.engine.sqlite.swap_places import STORE_FOLDERS, Move, SwapPlaces, SwapRefused
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import pytest
 
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.ids import AgentId
-from mcp_agent_mail.store.engine.copy_changes import CopyChanges
-from mcp_agent_mail.store.engine.mail_changes import MailChanges
-from mcp_agent_mail.store.engine.right_changes import RightChanges
+from mcp_agent_mail.store.engine.sqlite.copy_changes import CopyChanges
+from mcp_agent_mail.store.engine.sqlite.mail_changes import MailChanges
+from mcp_agent_mail.store.engine.sqlite.right_changes import RightChanges
 from mcp_agent_mail.store.transaction import Tx
 from tests.seeded_store import SeededStore, open_seeded_store
 

@@ -11,9 +11,9 @@ import pytest
 
 from mcp_agent_mail.core.failpoints import FailPoint, no_fault
 from mcp_agent_mail.core.file_sync import sync_path
-from mcp_agent_mail.store.engine import migrate as migrate_module
-from mcp_agent_mail.store.engine.connection import add_functions, open_writing
-from mcp_agent_mail.store.engine.migrate import (
+from mcp_agent_mail.store.engine.sqlite import migrate as migrate_module
+from mcp_agent_mail.store.engine.sqlite.connection import add_functions, open_writing
+from mcp_agent_mail.store.engine.sqlite.migrate import (
     COPIES_KEPT,
     ForeignStore,
     Migration,
@@ -23,7 +23,7 @@ from mcp_agent_mail.store.engine.migrate import (
     shipped_migrations,
     statements_of,
 )
-from tests.store.engine.hot_journal import write_hot_journal
+from tests.store.engine.sqlite.hot_journal import write_hot_journal
 
 _FIRST = Migration(
     version=1,

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.core.concurrency.turns import TooMuchAtOnce
-from mcp_agent_mail.store.engine import long_reads
-from mcp_agent_mail.store.engine.connection import open_reading
-from mcp_agent_mail.store.engine.faults import DatabaseTakenAway, OpenFiles, StoreDamaged
-from mcp_agent_mail.store.engine.long_reads import LongReads, ReadBound, ReadTooLong, StoreClosing
 from mcp_agent_mail.store.engine.port import Connection
+from mcp_agent_mail.store.engine.sqlite import long_reads
+from mcp_agent_mail.store.engine.sqlite.connection import open_reading
+from mcp_agent_mail.store.engine.sqlite.faults import DatabaseTakenAway, OpenFiles, StoreDamaged
+from mcp_agent_mail.store.engine.sqlite.long_reads import LongReads, ReadBound, ReadTooLong, StoreClosing
 
 _NUMBERS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
 _ENDLESS = f"SELECT count(*) FROM ({_NUMBERS})"

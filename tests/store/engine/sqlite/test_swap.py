@@ -14,10 +14,10 @@ import pytest
 
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.store_owner import SWAP_FILE
-from mcp_agent_mail.store.engine import swap as swapping
 from mcp_agent_mail.store.engine.lock import StoreLock
-from mcp_agent_mail.store.engine.swap import NotedReset, SwapUnfinished, finish_swap, swap
-from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces, SwapRefused
+from mcp_agent_mail.store.engine.sqlite import swap as swapping
+from mcp_agent_mail.store.engine.sqlite.swap import NotedReset, SwapUnfinished, finish_swap, swap
+from mcp_agent_mail.store.engine.sqlite.swap_places import Move, SwapPlaces, SwapRefused
 from tests.on_disk import OnDisk
 
 OLD = {"mail.sqlite3": "old mail", "mail.sqlite3-wal": "old log", "projects/a/.git/HEAD": "old a"}
@@ -32,8 +32,8 @@ _SWAP = """
 import sys
 from pathlib import Path
 from mcp_agent_mail.core.failpoints import FailPoint, Kill, reach_that_kills
-from mcp_agent_mail.store.engine.swap import swap
-from tests.store.engine.test_swap import moves_in, places_in
+from mcp_agent_mail.store.engine.sqlite.swap import swap
+from tests.store.engine.sqlite.test_swap import moves_in, places_in
 kill = Kill(point=FailPoint(sys.argv[2]), nth=int(sys.argv[3]))
 swap(places_in(Path(sys.argv[1])), moves_in(Path(sys.argv[1])), fault_hook=reach_that_kills(kill))
 """

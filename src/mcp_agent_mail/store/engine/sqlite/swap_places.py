@@ -19,7 +19,7 @@ from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import UnfitFile, real_path
 from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.domain.own_files import DATABASE_FILE, RESTORING
-from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, KEPT_FOLDER, REBUILT_ENDING, UNDO_FOLDER
+from mcp_agent_mail.store.engine.sqlite.database_files import DATABASE_ENDS, KEPT_FOLDER, REBUILT_ENDING, UNDO_FOLDER
 
 STORE_FOLDERS = ("projects", "adopted", "attachments", "moving")
 """Of a store, beside its database."""

@@ -17,9 +17,9 @@ from mcp_agent_mail.core.concurrency.thread_names import name_this_thread
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.core.lazy.dataclass import dataclass
-from mcp_agent_mail.store.engine.connection import EchoingConnection, open_reading
-from mcp_agent_mail.store.engine.faults import OpenFiles, is_damage, is_outside_fault
 from mcp_agent_mail.store.engine.port import Connection
+from mcp_agent_mail.store.engine.sqlite.connection import EchoingConnection, open_reading
+from mcp_agent_mail.store.engine.sqlite.faults import OpenFiles, is_damage, is_outside_fault
 
 T = TypeVar("T")
 
@@ -86,7 +86,7 @@ class LongReads:
         """
         async with self._lending(caller) as lent:
             connection = lent.connection
-            # tests/store/engine/test_long_reads.py notices when they move.
+            # tests/store/engine/sqlite/test_long_reads.py notices when they move.
             working: asyncio.Future[T] = asyncio.ensure_future(
                 connection._execute(query, connection._conn, lent.bound)  # type: ignore[no-untyped-call]  # noqa: SLF001
             )

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
-from mcp_agent_mail.store.engine.connection import open_reading
-from mcp_agent_mail.store.engine.faults import WAYS_BACK, is_damage
-from mcp_agent_mail.store.engine.migrate import require_ours
+from mcp_agent_mail.store.engine.sqlite.connection import open_reading
+from mcp_agent_mail.store.engine.sqlite.faults import WAYS_BACK, is_damage
+from mcp_agent_mail.store.engine.sqlite.migrate import require_ours
 
 _PAGES_AT_ONCE = 256
 _SYNCED_EVERY = 16

@@ -11,9 +11,9 @@ import pytest
 
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.connection import open_reading
-from mcp_agent_mail.store.engine.migrate import PAGE_BYTES, migrate, take_back_unfinished
-from tests.store.engine.hot_journal import write_hot_journal
+from mcp_agent_mail.store.engine.sqlite.connection import open_reading
+from mcp_agent_mail.store.engine.sqlite.migrate import PAGE_BYTES, migrate, take_back_unfinished
+from tests.store.engine.sqlite.hot_journal import write_hot_journal
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 import mcp_agent_mail
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine import schema
-from mcp_agent_mail.store.engine.connection import open_reading
-from mcp_agent_mail.store.engine.migrate import NewerStore, migrate, shipped_migrations
-from mcp_agent_mail.store.engine.schema import (
+from mcp_agent_mail.store.engine.sqlite import schema
+from mcp_agent_mail.store.engine.sqlite.connection import open_reading
+from mcp_agent_mail.store.engine.sqlite.migrate import NewerStore, migrate, shipped_migrations
+from mcp_agent_mail.store.engine.sqlite.schema import (
     ForeignParts,
     changes_of,
     open_own,
@@ -144,18 +144,18 @@ def test_whoever_has_added_a_part_is_told_how_it_goes_and_the_ways_back_else(tmp
 
 
 OPENED_BY = {
-    "store/engine/connection.py",
-    "store/engine/schema.py",
+    "store/engine/sqlite/connection.py",
+    "store/engine/sqlite/schema.py",
     # They read the header's numbers alone, copy the pages as they are, or ask of the tables that they read.
-    "store/engine/migrate.py",
-    "store/engine/database_copy.py",
-    "store/engine/numbers.py",
+    "store/engine/sqlite/migrate.py",
+    "store/engine/sqlite/database_copy.py",
+    "store/engine/sqlite/numbers.py",
     "store/checks/artifacts.py",
     # In a copy, the schema first.
     "store/checks/integrity.py",
     # Once the schema was looked at.
     "store/database.py",
-    "store/engine/long_reads.py",
+    "store/engine/sqlite/long_reads.py",
 }
 
 

@@ -13,10 +13,10 @@ import pytest
 
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.database_files import beside, hidden_beside, is_of_database, kept_folder
-from mcp_agent_mail.store.engine.faults import DatabaseTakenAway, StoreDamaged
 from mcp_agent_mail.store.engine.lock import StoreLock
-from mcp_agent_mail.store.engine.migrate import keep_copy, migrate
+from mcp_agent_mail.store.engine.sqlite.database_files import beside, hidden_beside, is_of_database, kept_folder
+from mcp_agent_mail.store.engine.sqlite.faults import DatabaseTakenAway, StoreDamaged
+from mcp_agent_mail.store.engine.sqlite.migrate import keep_copy, migrate
 from mcp_agent_mail.store.transaction import View
 from tests.names_beside import NamesBeside
 from tests.seeded_store import SeededStore, open_seeded_store

@@ -22,8 +22,8 @@ from mcp_agent_mail.core.ids import new_store_id
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import NOT_PLAIN, open_plain, real_path
 from mcp_agent_mail.domain.own_files import APPLICATION_ID, is_database, is_sqlite
-from mcp_agent_mail.store.engine.connection import add_functions, open_reading
-from mcp_agent_mail.store.engine.database_files import (
+from mcp_agent_mail.store.engine.sqlite.connection import add_functions, open_reading
+from mcp_agent_mail.store.engine.sqlite.database_files import (
     DATABASE_ENDS,
     beside,
     database_files,

@@ -9,9 +9,9 @@ from typing import NamedTuple, TypeVar
 
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.copy_changes import CopyChange, OversightChange
-from mcp_agent_mail.store.engine.copy_changes import CopyChanges
-from mcp_agent_mail.store.engine.mail_changes import MailChanges
-from mcp_agent_mail.store.engine.right_changes import OversightChanges, RightChanges
+from mcp_agent_mail.store.engine.sqlite.copy_changes import CopyChanges
+from mcp_agent_mail.store.engine.sqlite.mail_changes import MailChanges
+from mcp_agent_mail.store.engine.sqlite.right_changes import OversightChanges, RightChanges
 
 T = TypeVar("T")
 Listeners = list[Callable[[frozenset[T]], None]]

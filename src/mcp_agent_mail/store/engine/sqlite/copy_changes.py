@@ -12,7 +12,7 @@ from typing import Any
 
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.copy_changes import CopyChange
-from mcp_agent_mail.store.engine.mail_changes import NotedChanges
+from mcp_agent_mail.store.engine.sqlite.mail_changes import NotedChanges
 
 _NOTE_COPY = """
     INSERT INTO copy_changes (message_id, thread_id, agent_id, project_id, is_open)

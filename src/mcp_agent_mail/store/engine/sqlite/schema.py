@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 
 from mcp_agent_mail.core.failpoints import no_fault
-from mcp_agent_mail.store.engine.connection import add_functions, open_reading
-from mcp_agent_mail.store.engine.faults import WAYS_BACK, is_damage
-from mcp_agent_mail.store.engine.migrate import (
+from mcp_agent_mail.store.engine.sqlite.connection import add_functions, open_reading
+from mcp_agent_mail.store.engine.sqlite.faults import WAYS_BACK, is_damage
+from mcp_agent_mail.store.engine.sqlite.migrate import (
     ForeignStore,
     StoreRefused,
     apply_migration,

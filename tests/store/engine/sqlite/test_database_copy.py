@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.store.engine import database_copy
-from mcp_agent_mail.store.engine.connection import open_writing
-from mcp_agent_mail.store.engine.database_copy import CopyFailed, copy_database
-from mcp_agent_mail.store.engine.migrate import ForeignStore
+from mcp_agent_mail.store.engine.sqlite import database_copy
+from mcp_agent_mail.store.engine.sqlite.connection import open_writing
+from mcp_agent_mail.store.engine.sqlite.database_copy import CopyFailed, copy_database
+from mcp_agent_mail.store.engine.sqlite.migrate import ForeignStore
 from tests.on_disk import OnDisk
 from tests.store_templates import blank_store
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.store.engine.file_kind import is_sqlite_file
+from mcp_agent_mail.store.engine.sqlite.file_kind import is_sqlite_file
 
 
 def test_what_sqlite_has_written_is_a_database(tmp_path: Path) -> None:

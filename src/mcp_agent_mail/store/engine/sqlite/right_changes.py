@@ -13,7 +13,7 @@ from typing import Any
 
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.copy_changes import OversightChange, OversightChangeKind
-from mcp_agent_mail.store.engine.mail_changes import NotedChanges
+from mcp_agent_mail.store.engine.sqlite.mail_changes import NotedChanges
 
 _WATCH = (
     "CREATE TEMP TABLE IF NOT EXISTS right_changes (agent_id INTEGER PRIMARY KEY) STRICT",

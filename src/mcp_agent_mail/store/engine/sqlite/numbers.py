@@ -14,10 +14,10 @@ from mcp_agent_mail.core.clock import LATEST, SECOND, Micros
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.ids import MOST_TAKEN_OVER
 from mcp_agent_mail.core.lazy.dataclass import dataclass
-from mcp_agent_mail.store.engine.connection import open_reading
-from mcp_agent_mail.store.engine.migrate import StoreRefused, require_ours
 from mcp_agent_mail.store.engine.port import Connection
-from mcp_agent_mail.store.engine.schema import require_own_tables
+from mcp_agent_mail.store.engine.sqlite.connection import open_reading
+from mcp_agent_mail.store.engine.sqlite.migrate import StoreRefused, require_ours
+from mcp_agent_mail.store.engine.sqlite.schema import require_own_tables
 
 GAP = 100_000
 """So far above what is known of a replaced store the next one goes on: what nobody has seen of it is below that."""

@@ -20,7 +20,7 @@ from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.file_sync import sync_path, sync_tree
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
-from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
+from mcp_agent_mail.store.engine.sqlite.swap_places import Move, SwapPlaces
 
 _VERSION = 1
 _MAX_JOURNAL_BYTES = 4 * 1024 * 1024

@@ -10,8 +10,13 @@ from typing import Protocol
 
 import pytest
 
-from mcp_agent_mail.store.engine.connection import CountingConnection, EchoingConnection, open_reading, open_writing
-from mcp_agent_mail.store.engine.faults import is_outside_fault
+from mcp_agent_mail.store.engine.sqlite.connection import (
+    CountingConnection,
+    EchoingConnection,
+    open_reading,
+    open_writing,
+)
+from mcp_agent_mail.store.engine.sqlite.faults import is_outside_fault
 
 
 class Opener(Protocol):

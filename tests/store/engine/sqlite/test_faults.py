@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.store.engine.faults import (
+from mcp_agent_mail.store.engine.sqlite.faults import (
     StoreFailed,
     StoreUnwritable,
     may_be_unwritable,
