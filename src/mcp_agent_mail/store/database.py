@@ -197,7 +197,8 @@ class Store:
             try:
                 return query(self._view)
             finally:
-                reading.execute("ROLLBACK")
+                if reading.in_transaction:  # SQLite may have ended it by itself.
+                    reading.execute("ROLLBACK")
         except Exception as error:
             if is_outside_fault(error):
                 raise self._files.fault_of(error) from error

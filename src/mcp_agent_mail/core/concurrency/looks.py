@@ -20,6 +20,7 @@ from contextlib import suppress
 from dataclasses import field
 from typing import Any, TypeVar
 
+from mcp_agent_mail.core.concurrency.future_error import future_error
 from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 
@@ -315,15 +316,11 @@ class _Thread:
 
 
 def _outcome(look: _Look) -> tuple[object, Exception | None]:
-    """What a future can carry: neither StopIteration nor what would end or cancel whoever awaits it."""
+    """What a future can carry."""
     try:
         return look.context.run(look.work), None
     except BaseException as raised:  # noqa: BLE001  # It is raised where the look is awaited.
-        if isinstance(raised, Exception) and not isinstance(raised, StopIteration):
-            return None, raised
-        bug = RuntimeError(f"a look raised {type(raised).__name__}")
-        bug.__cause__ = raised
-        return None, bug
+        return None, future_error(raised, "a look")
 
 
 def _answer(look: _Look, *, result: object = None, error: Exception | None = None) -> None:

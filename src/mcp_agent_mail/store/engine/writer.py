@@ -24,6 +24,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from mcp_agent_mail.core.concurrency.future_error import future_error
 from mcp_agent_mail.core.concurrency.thread_names import name_this_thread
 from mcp_agent_mail.core.errors import AgentMailError, Busy, Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
@@ -385,15 +386,5 @@ def _nothing(_tx: Tx) -> None:
 
 
 def _told(error: BaseException) -> Exception:
-    """What the caller of a unit that raised `error` gets.
-
-    A future cannot carry StopIteration, and SystemExit or CancelledError out of a unit would
-    end or cancel whoever awaits it: both are bugs and arrive as one.
-    """
-    if is_outside_fault(error):
-        return StoreFailed.because(error)
-    if not isinstance(error, Exception) or isinstance(error, StopIteration):
-        bug = RuntimeError(f"a unit of work raised {type(error).__name__}")
-        bug.__cause__ = error
-        return bug
-    return error
+    """What the caller of a unit that raised `error` gets."""
+    return StoreFailed.because(error) if is_outside_fault(error) else future_error(error, "a unit of work")

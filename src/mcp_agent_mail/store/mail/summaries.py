@@ -121,8 +121,9 @@ async def read_thread_of_projects(
     key = {"projects": json.dumps(list(project_ids)), "thread": thread_id, "root": root, "limit": limit}
 
     def read(connection: Connection, _bound: ReadBound) -> tuple[list[Sequence[Any]], int]:
-        ((count,),) = connection.execute(_SIZE_OF_SEVERAL, key)
-        return connection.execute(_THREAD_OF_SEVERAL, key).fetchall(), count
+        rows = connection.execute(_THREAD_OF_SEVERAL, key).fetchall()
+        ((total,),) = connection.execute(_SIZE_OF_SEVERAL, key)
+        return rows, total
 
     rows, total = await store.long_read(read)
     total -= sum(map(_is_intro, rows))

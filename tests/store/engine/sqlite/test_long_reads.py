@@ -378,3 +378,101 @@ async def test_where_single_steps_take_long_the_time_is_looked_at_at_each_few(pa
     assert len(asked) < 200
 
     await reads.close()
+
+
+@pytest.mark.usefixtures("writing")
+async def test_all_of_a_read_sees_one_instant_and_the_next_read_sees_the_next(path: Path) -> None:
+    reads = LongReads(path, connections=1)
+    count = "SELECT count(*) FROM scratch"
+
+    def look_twice(connection: Connection, _: ReadBound) -> list[int]:
+        before = connection.execute(count).fetchone()[0]
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("INSERT INTO scratch VALUES ('yak')")
+            other.commit()
+        return [before, connection.execute(count).fetchone()[0]]
+
+    assert await reads.run(look_twice) == [1, 1]
+    assert await reads.run(asking(count)) == [(2,)]
+
+    await reads.close()
+
+
+@pytest.mark.usefixtures("writing")
+async def test_a_read_that_ends_amid_its_rows_leaves_nothing_under_way(path: Path) -> None:
+    reads = LongReads(path, connections=1)
+
+    def lack_memory(_: str) -> str:
+        raise MemoryError
+
+    def end_amid_rows(connection: Connection, _: ReadBound) -> list[str]:
+        rows = connection.execute(f"SELECT text FROM ({_NUMBERS} LIMIT 1000) CROSS JOIN scratch")
+        return [lack_memory(text) for (text,) in rows]
+
+    with pytest.raises(MemoryError) as kept:
+        await reads.run(end_amid_rows)
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("INSERT INTO scratch VALUES ('yak')")
+        other.commit()
+
+    assert await find_scratch(reads) == ["zebra", "yak"]
+    assert kept.value.__traceback__ is not None
+    await reads.close()
+
+
+@pytest.mark.parametrize("raised", [StopIteration, SystemExit, KeyboardInterrupt, asyncio.CancelledError])
+async def test_what_no_future_can_carry_arrives_and_its_place_is_free(path: Path, raised: type[BaseException]) -> None:
+    reads = LongReads(path, connections=1)
+
+    def end(_: Connection, __: ReadBound) -> None:
+        raise raised
+
+    with pytest.raises(RuntimeError, match=f"a long read raised {raised.__name__}"):
+        await reads.run(end)
+    assert await reads.run(asking("SELECT 1")) == [(1,)]
+
+    await reads.close()
+
+
+async def test_the_place_of_work_that_is_cancelled_twice_is_free_when_its_thread_has_ended_too(path: Path) -> None:
+    reads = LongReads(path, connections=1)
+    began, may_end = threading.Event(), threading.Event()
+
+    def work(_: Connection, __: ReadBound) -> None:
+        began.set()
+        may_end.wait()
+
+    working = asyncio.ensure_future(reads.run(work, "one"))
+    await asyncio.to_thread(began.wait)
+    other = asyncio.ensure_future(reads.run(asking("SELECT 1"), "two"))
+    for _ in range(3):
+        working.cancel()
+        for _ in range(5):
+            await asyncio.sleep(0)
+    assert (working.done(), other.done()) == (False, False)
+
+    may_end.set()
+    assert await other == [(1,)]
+    assert working.cancelled()
+
+    await reads.close()
+
+
+async def test_who_waits_for_a_place_while_the_reads_are_closed_gets_none(path: Path) -> None:
+    reads = LongReads(path, connections=1)
+    began, may_end = threading.Event(), threading.Event()
+
+    def work(_: Connection, __: ReadBound) -> None:
+        began.set()
+        may_end.wait()
+
+    working = asyncio.ensure_future(reads.run(work, "one"))
+    await asyncio.to_thread(began.wait)
+    waiting = asyncio.ensure_future(reads.run(asking("SELECT 1"), "two"))
+    await asyncio.sleep(0)
+    await reads.close()
+    may_end.set()
+
+    await working
+    with pytest.raises(StoreClosing):
+        await waiting

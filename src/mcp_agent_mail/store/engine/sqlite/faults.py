@@ -222,8 +222,8 @@ def is_damage(error: BaseException) -> bool:
 
 
 def _primary_code(error: BaseException | None) -> int | None:
-    code: int | None = getattr(error, "sqlite_errorcode", None)
-    return None if code is None else code & _PRIMARY_CODE
+    code = getattr(error, "sqlite_errorcode", None)
+    return code & _PRIMARY_CODE if isinstance(code, int) else None
 
 
 _Place = tuple[int, int]

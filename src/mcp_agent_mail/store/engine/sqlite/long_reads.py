@@ -6,13 +6,15 @@ import asyncio
 import contextvars
 import sqlite3
 import time
+import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import aiosqlite
 
+from mcp_agent_mail.core.concurrency.future_error import future_error
 from mcp_agent_mail.core.concurrency.thread_names import name_this_thread
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import Busy, Unavailable
@@ -77,8 +79,8 @@ class LongReads:
         self._closed = False
 
     async def run(self, query: Callable[[Connection, ReadBound], T], caller: str = "server") -> T:
-        """What `query` gives, as a whole on the thread of a connection that cannot write. What still runs when the time
-        is up is stopped: ReadTooLong.
+        """What `query` gives, as a whole on the thread of a connection that cannot write; all of it sees one instant of
+        the store. What still runs when the time is up is stopped: ReadTooLong.
 
         Callers take turns. A place is free when the thread has ended, also where the caller has gone: then `query` is
         told to end, by its bound. Raises TooMuchAtOnce, DatabaseTakenAway where another file would have to be opened,
@@ -88,22 +90,24 @@ class LongReads:
             connection = lent.connection
             # tests/store/engine/sqlite/test_long_reads.py notices when they move.
             working: asyncio.Future[T] = asyncio.ensure_future(
-                connection._execute(query, connection._conn, lent.bound)  # type: ignore[no-untyped-call]  # noqa: SLF001
+                connection._execute(_read, query, connection._conn, lent.bound)  # type: ignore[no-untyped-call]  # noqa: SLF001
             )
             try:
                 return await asyncio.shield(working)
             except asyncio.CancelledError:
                 lent.bound.is_cancelled = True
-                await asyncio.wait([working])
+                while not working.done():
+                    with suppress(asyncio.CancelledError):  # It is cancelled already.
+                        await asyncio.wait([working])
                 if not working.cancelled():
                     working.exception()  # Nobody else asks for it.
                 raise
 
     @asynccontextmanager
     async def _lending(self, caller: str) -> AsyncIterator[_Lent]:
-        if self._closed:
-            raise StoreClosing("The server is stopping.", hint="Call again when it is back.")
+        self._require_open()
         async with self._turns.turn(caller):
+            self._require_open()  # It may have been closed while others were served.
             lent = self._idle.pop() if self._idle else await self._opened()
             lent.bound.begin(self._time_bound_s)
             if lent.echoing is not None:
@@ -127,6 +131,10 @@ class LongReads:
                 raise
             else:
                 await self._give_back(lent)
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StoreClosing("The server is stopping.", hint="Call again when it is back.")
 
     async def close(self) -> None:
         """Close what is idle; a connection still lent out is closed when it comes back."""
@@ -200,6 +208,25 @@ class LongReads:
                 first="Ask for less: more specific words, a later since_ts, a smaller limit.",
             )
         return self._files.fault_of(error) if is_outside_fault(error) else error
+
+
+def _read(query: Callable[[Connection, ReadBound], T], connection: sqlite3.Connection, bound: ReadBound) -> T:
+    """On the connection's thread. What goes wrong leaves no statement under way, which would hold the next borrower's
+    view of the store, and end with it.
+    """
+    try:
+        connection.execute("BEGIN")
+        try:
+            return query(connection, bound)
+        finally:
+            if connection.in_transaction:  # SQLite may have ended it by itself.
+                connection.execute("ROLLBACK")
+    except BaseException as raised:
+        traceback.clear_frames(raised.__traceback__)
+        error = future_error(raised, "a long read")
+        if error is raised:
+            raise
+        raise error from raised
 
 
 class ReadBound:
