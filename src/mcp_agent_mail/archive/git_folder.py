@@ -7,7 +7,6 @@ stay, as `git config` writes them. What would make Git read another place is ref
 from __future__ import annotations
 
 import os
-import re
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Never
 from mcp_agent_mail.archive.folders import opened, remove_unfinished, replace_file
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.git.config import quoted
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain, real_path
 
 STATE = Path(".git/agent-mail")
@@ -56,7 +56,7 @@ _THINNED = """\
 \tsparse = true
 """
 # As `git config` and `git remote add` write them. No quotation mark and no backslash: a value ends with its line.
-_OF_PEOPLE = re.compile(
+_OF_PEOPLE = lazy_pattern(
     r'\[(?:user|(?:remote|branch) "[\w./-]+")\]|'
     r"\t(?:name|email|url|pushurl|fetch|remote|merge) = [^\\\"#;\x00-\x1f]*"
 )

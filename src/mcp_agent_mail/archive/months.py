@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from itertools import chain
@@ -21,6 +20,7 @@ from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.core.plain_files import UnfitFile
 from mcp_agent_mail.domain.archive_format.layout import FOLDERS_BY_MONTH
 from mcp_agent_mail.domain.archive_format.months import UnknownMonth, month_folders, month_of
@@ -30,7 +30,7 @@ EXTRA_MONTHS = 12
 """So many months that somebody brought back stay; a further one puts away the one brought back first."""
 
 _NOTE = "months"
-_MONTH = re.compile(r"[0-9]{4}-[0-9]{2}")
+_MONTH = lazy_pattern(r"[0-9]{4}-[0-9]{2}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
 from mcp_agent_mail.archive.workspace import WORKSPACE_FOLDER, require_project
 from mcp_agent_mail.core.file_sync import sync_path, sync_tree
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 
 MOVING_FOLDER = "moving"
@@ -38,10 +39,10 @@ MOST_FILES = 1_000_000
 _CHUNK = 1 << 20
 _SMALL_BYTES = 64 * 1024
 _REFS_BYTES = 16 << 20
-_FAN = re.compile(r"[0-9a-f]{2}")
-_LOOSE = re.compile(r"[0-9a-f]{38}")
-_PACK = re.compile(r"pack-[0-9a-f]{40}\.pack")
-_COMMIT = re.compile(r"[0-9a-f]{40}")
+_FAN = lazy_pattern(r"[0-9a-f]{2}")
+_LOOSE = lazy_pattern(r"[0-9a-f]{38}")
+_PACK = lazy_pattern(r"pack-[0-9a-f]{40}\.pack")
+_COMMIT = lazy_pattern(r"[0-9a-f]{40}")
 
 
 class MoveRefused(ArchiveRefused):

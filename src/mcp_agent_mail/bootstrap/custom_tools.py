@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from importlib.metadata import EntryPoint, entry_points
@@ -16,6 +15,7 @@ from mcp_agent_mail.bootstrap.left_calls import LeftCalls
 from mcp_agent_mail.core.arguments import FORMAT_ARGUMENT, TOKEN_ARGUMENTS
 from mcp_agent_mail.core.errors import Unavailable, in_sentences, listed
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.core.profiles import CUSTOM, TOOLS, UNLISTED
 from mcp_agent_mail.core.tools import ToolSpec
 from mcp_agent_mail.extending import GROUP, Host
@@ -27,7 +27,7 @@ MAX_TEXT = 4_000
 MAX_TITLE = 100
 _MAX_WORDS = 300
 """Characters that are told of what a package raised."""
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_NAME = lazy_pattern(r"[a-z][a-z0-9_]{0,63}")
 _TAKEN = frozenset({*TOOLS, *UNLISTED, "read_resource"})
 _RESERVED = frozenset({*TOKEN_ARGUMENTS, FORMAT_ARGUMENT})
 

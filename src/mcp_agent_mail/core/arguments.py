@@ -9,6 +9,7 @@ from typing import Any
 
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, in_sentences, listed
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.core.likeness import COMPARED
 from mcp_agent_mail.core.mistakes.agent_roles import may_be_meant
 from mcp_agent_mail.core.mistakes.synonyms import alike, meanings, ways_for
@@ -24,7 +25,7 @@ FORMAT_ARGUMENT = "format"
 """Accepted by every tool over MCP and `/rpc` and as a query key by every resource, listed by none: how the result is
 written, which is no matter of the tool."""
 
-_TOKEN_WORDS = re.compile(
+_TOKEN_WORDS = lazy_pattern(
     r"token(?!s)|auth(?!ors?$|or_)|bearer|secret|password|credential|api.?key|(join|invit\w*).?code", re.IGNORECASE
 )
 """In the names by which callers send what proves them, join codes among it."""
@@ -211,7 +212,7 @@ def _holds(param: Param, value: object, refused: str | None, thing: NamedThing) 
     return _key(refused) in map(_key, told.get(thing, ()))
 
 
-_FULL_ADDRESS = re.compile(r"\s*project:(?P<project>.*)#(?P<name>.*)", re.IGNORECASE | re.DOTALL)
+_FULL_ADDRESS = lazy_pattern(r"\s*project:(?P<project>.*)#(?P<name>.*)", re.IGNORECASE | re.DOTALL)
 
 
 def _address(text: str) -> tuple[str, str]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
+
 DATABASE_FILE = "mail.sqlite3"
 """Of a store; also of a backup, and of a store that is made somewhere else."""
 
@@ -44,9 +46,9 @@ _APPLICATION_ID_AT = slice(68, 72)
 _BLOCK = 512
 _TAR = slice(257, 263)
 _NAME = slice(0, 100)
-_SAVED = re.compile(rb'\{\s*"format": \d+,\s*"partial": (?:true|false),\s*"projects": \[')
-_BACKUP = re.compile(rb'\{\s*"kind": "' + re.escape(BACKUP_KIND.encode()) + rb'",')
-_SCRATCH = re.compile(rf"{re.escape(BACKUP_BUILDING)}[0-9a-f]{{16}}|\..+\.(?:{'|'.join(SCRATCH)})", re.DOTALL)
+_SAVED = lazy_pattern(rb'\{\s*"format": \d+,\s*"partial": (?:true|false),\s*"projects": \[')
+_BACKUP = lazy_pattern(rb'\{\s*"kind": "' + re.escape(BACKUP_KIND.encode()) + rb'",')
+_SCRATCH = lazy_pattern(rf"{re.escape(BACKUP_BUILDING)}[0-9a-f]{{16}}|\..+\.(?:{'|'.join(SCRATCH)})", re.DOTALL)
 
 
 def is_sqlite(head: bytes) -> bool:

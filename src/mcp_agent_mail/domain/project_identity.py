@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 
 MARKER_FILE = ".agent-mail-project-id"
 DISCOVERY_FILE = ".agent-mail.yaml"
@@ -23,10 +24,10 @@ PRIVATE_MARKER = "agent-mail-project-id"
 
 DISCOVERY_KEYS = ("project_uid", "project_name", "product_uid", "product_name")
 
-_UID = re.compile(r"[a-z0-9][a-z0-9._-]{7,127}")
-_ENTRY = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)[ \t]*:[ \t]*(.*)")
-_QUOTED = re.compile(r"""(?:"([^"\\]*)"|'([^']*)')[ \t]*(?:#.*)?""")
-_SCP = re.compile(r"(?:[^@/:]*@)?(\[[0-9A-Fa-f:]+\]|[^/:\[\]]+):(?!//)(.+)")
+_UID = lazy_pattern(r"[a-z0-9][a-z0-9._-]{7,127}")
+_ENTRY = lazy_pattern(r"([A-Za-z_][A-Za-z0-9_-]*)[ \t]*:[ \t]*(.*)")
+_QUOTED = lazy_pattern(r"""(?:"([^"\\]*)"|'([^']*)')[ \t]*(?:#.*)?""")
+_SCP = lazy_pattern(r"(?:[^@/:]*@)?(\[[0-9A-Fa-f:]+\]|[^/:\[\]]+):(?!//)(.+)")
 _VALUE_LENGTH = 255
 _REMOTE_LENGTH = 1_024
 _DEFAULT_PORTS = {"ssh": 22, "git+ssh": 22, "https": 443, "http": 80, "git": 9418}

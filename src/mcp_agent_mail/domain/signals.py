@@ -5,14 +5,14 @@ watchers that only look at a folder; and by webhooks, of each delivery.
 from __future__ import annotations
 
 import json
-import re
 
 from mcp_agent_mail.core.clock import Micros, iso
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 
-_SAFE_SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
-_SAFE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_SAFE_SLUG = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
+_SAFE_NAME = lazy_pattern(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,15 +7,14 @@ the replies to it.
 
 from __future__ import annotations
 
-import re
-
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.core.params import MAX_ID
 
-_THREAD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_TOPIC = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
-_NUMBER = re.compile(r"[0-9]+")
+_THREAD = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_TOPIC = lazy_pattern(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
+_NUMBER = lazy_pattern(r"[0-9]+")
 
 
 class UnfitThread(InvalidInput):

@@ -5,7 +5,6 @@ such a path: most reservations are of paths that none does, and start no program
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 from mcp_agent_mail.core.git.foreign_repository import UnfitRepository
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.workspace.repository import find_work_tree, open_work_tree
 from mcp_agent_mail.workspace.ttl_cache import Memory
@@ -25,7 +25,7 @@ MAX_STEPS = 100_000
 _LONGEST = 255
 """Characters of a name that a disk can hold."""
 _LIST = ".gitignore"
-_BRACKET = re.compile(r"\[[!^]?\]?[^\]]*\]")
+_BRACKET = lazy_pattern(r"\[[!^]?\]?[^\]]*\]")
 _EVERYTHING = "*"
 
 

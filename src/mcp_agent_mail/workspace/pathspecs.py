@@ -4,11 +4,10 @@ covers, never less: too much activity leaves a lease alone, too little would tak
 
 from __future__ import annotations
 
-import re
-
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.patterns.pattern import Pattern
 
-_ESCAPED = re.compile(r"\\(.)")
+_ESCAPED = lazy_pattern(r"\\(.)")
 _FOLDER_ENDS = ("/**", "/*", "/")
 
 

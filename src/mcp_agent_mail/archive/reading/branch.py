@@ -17,12 +17,13 @@ from mcp_agent_mail.core.clock import Micros, from_seconds
 from mcp_agent_mail.core.git.process import Conversation, GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.archive_format.parse.commit_message import parse_commit
 
 _LIMIT_S = 6 * 3_600.0
 """For all that one archive holds, with what its reader does meanwhile."""
 _FORMAT = "%x1e%H%x1f%P%x1f%ct%x1f%B"
-_HEAD = re.compile(r"\n?\x1e([0-9a-f]{40,64}\x1f.*)", re.DOTALL)
+_HEAD = lazy_pattern(r"\n?\x1e([0-9a-f]{40,64}\x1f.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

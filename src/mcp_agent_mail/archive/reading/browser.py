@@ -5,7 +5,6 @@ Every look is bounded in what it reads and in time. Names and contents are whate
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from itertools import islice
@@ -17,6 +16,7 @@ from mcp_agent_mail.archive.repository import BRANCH
 from mcp_agent_mail.core.clock import Micros, from_seconds, iso
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 
 MOST_FILES = 200
 """Of one commit."""
@@ -30,7 +30,7 @@ LONGEST_PATH = 1_000
 
 _TIMEOUT_S = 10.0
 """Of one run of Git; a look has up to four."""
-_HEXSHA = re.compile(r"[0-9a-f]{7,64}")
+_HEXSHA = lazy_pattern(r"[0-9a-f]{7,64}")
 _FIRST_PARENT = ("--root", "--diff-merges=first-parent", "--no-renames", "--no-show-signature")
 
 

@@ -7,7 +7,6 @@ Here a fixed list of names is read, no include is followed, and every file is or
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from dataclasses import replace
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.git.config import Entry, UnfitConfig, is_true, parse_config
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain, real_path
 
 MAX_CONFIG_BYTES = 1024 * 1024
@@ -29,12 +29,12 @@ _EXTENSIONS = frozenset(
     ("noop", "noop-v1", "preciousobjects", "partialclone", "objectformat", "worktreeconfig", "relativeworktrees")
 )
 _HASHES = ("sha1", "sha256")
-_NAMED = re.compile(
+_NAMED = lazy_pattern(
     r"core\.(repositoryformatversion|bare|worktree|ignorecase|hookspath)|extensions\.[a-z0-9-]+|remote\.\*\.url"
     r"|agent-mail\.[a-z0-9-]+|(user|author)\.(name|email)|include\.path|includeif\.\*\.path"
 )
 """Of the last two only that they are there is of interest, and our own."""
-_ID = re.compile(rb"[0-9a-f]{40}([0-9a-f]{24})?")
+_ID = lazy_pattern(rb"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
 class UnfitRepository(InvalidInput):

@@ -1,13 +1,13 @@
 """Regular expressions that are compiled when they are first used.
 
-Compiling the costly ones took 35 ms of each start, and no first request needs them. What it costs comes with the first
-use: 8 ms for the largest, a millisecond or two for most.
+Compiling them took 50 ms of each start, and no first request needs them. What it costs comes with the first use: 8 ms
+for the largest, a millisecond or less for most.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, cast
+from typing import Any, AnyStr, cast
 
 
 class LazyPattern:
@@ -16,7 +16,8 @@ class LazyPattern:
     use, so a test compiles each one in the package.
     """
 
-    def __init__(self, pattern: str, flags: int) -> None:
+    # Any: a text or bytes.
+    def __init__(self, pattern: Any, flags: int) -> None:  # noqa: ANN401
         self._given = (pattern, flags)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # whatever a compiled one has
@@ -28,6 +29,6 @@ class LazyPattern:
         return value
 
 
-def lazy_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """As `re.compile`, for a module's costly expressions that a start does not need."""
-    return cast("re.Pattern[str]", LazyPattern(pattern, flags))  # stands in for it, as above
+def lazy_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """As `re.compile`, for a module's expressions that a start does not need."""
+    return cast("re.Pattern[AnyStr]", LazyPattern(pattern, flags))  # stands in for it, as above

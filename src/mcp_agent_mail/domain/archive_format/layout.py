@@ -9,12 +9,12 @@ and names as they were, so that rendering needs nothing else.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros, iso, iso_or_none, to_datetime
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.archive_format.attachments import Content, attachment_entry, carried_files, freed_paths
 from mcp_agent_mail.domain.archive_format.contacts import CONTACTS_FOLDER, contact_document, contact_path
@@ -65,7 +65,7 @@ Changes = dict[str, Content | None]
 """What to write by path; None removes what lies there."""
 
 _SLUG_LENGTH = 80
-_NOT_IN_SLUG = re.compile(r"[^a-z0-9._-]+")
+_NOT_IN_SLUG = lazy_pattern(r"[^a-z0-9._-]+")
 
 
 def project_snapshot(project: Project, aliases: Sequence[StoredAlias] = ()) -> Snapshot:

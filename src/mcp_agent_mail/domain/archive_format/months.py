@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.archive_format.leases import FOLDERS
 from mcp_agent_mail.domain.archive_format.overdue_notices import OVERDUE_FOLDER
 
-_OF_A_MONTH = re.compile(
+_OF_A_MONTH = lazy_pattern(
     r"(?:messages|receipts|agents/[^/]+/(?:inbox|outbox|overdue|receipts)|(?:file_reservations|build_slots)/released)/([0-9]{4})/([0-9]{2})/"
 )
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.projects import is_slug
 
-_SAFE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_SAFE_NAME = lazy_pattern(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
 class UnsafeName(ValueError):

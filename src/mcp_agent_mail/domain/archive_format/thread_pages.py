@@ -7,13 +7,13 @@ line of a body begins with `>`, and no line of a head does, so that no body can 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Sequence
 
 from mcp_agent_mail.core.clock import Micros, iso
 from mcp_agent_mail.core.escaping import as_code, printable, visible
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.attachments import Attachment
 from mcp_agent_mail.domain.messages import Importance
 
@@ -29,13 +29,13 @@ MAX_COUNTED = 10_000
 _ABOVE_BYTES = 24 * 1024
 """What stands above the first message has room here, however long its names are."""
 
-_PLAIN_ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,127}")
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_PLAIN_ID = lazy_pattern(r"[a-z0-9][a-z0-9._-]{0,127}")
+_ID = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _DEVICES = frozenset({"aux", "con", "nul", "prn", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))})
-_MARKUP = re.compile(r"[\\`*_\[\]<>&~|]")
-_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+_MARKUP = lazy_pattern(r"[\\`*_\[\]<>&~|]")
+_TAG = lazy_pattern(r"<(?=[A-Za-z/!?])")
 _TAG_ESCAPED = r"\\<"
-_DEFINITION = re.compile(r"^([\s>*+\-0-9.)]*)\[(?=[^\]]*(?:$|\]:))")
+_DEFINITION = lazy_pattern(r"^([\s>*+\-0-9.)]*)\[(?=[^\]]*(?:$|\]:))")
 _DEFINITION_ESCAPED = r"\1\\["
 
 

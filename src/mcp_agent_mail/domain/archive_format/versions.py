@@ -7,20 +7,20 @@ version as a whole, that of its `archive.json`: it is gone on with in that versi
 from __future__ import annotations
 
 import json
-import re
 
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.archive_format.json_text import document
 
 OLDEST_VERSION = 1
 FORMAT_VERSION = 2
 BLOCK = 500
 
-_FOLDER = re.compile(
+_FOLDER = lazy_pattern(
     r"((?:messages|agents/[^/]+/(?:inbox|outbox|overdue)|(?:file_reservations|build_slots)/released)"
     r"/[0-9]{4}/[0-9]{2}/)(0|[1-9][0-9]{0,14})(-[0-9]{1,15})?"
 )
-_MAIL_NAME = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}Z__[a-z0-9._-]+__[0-9]+\.md")
-_LEASE_NAME = re.compile(rb"id-[0-9]+\.json")
+_MAIL_NAME = lazy_pattern(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}Z__[a-z0-9._-]+__[0-9]+\.md")
+_LEASE_NAME = lazy_pattern(rb"id-[0-9]+\.json")
 _END = b"\n"
 
 

@@ -13,6 +13,7 @@ from uuid import UUID
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.doors.names import Door
 
 MAX_WIRE_ID = 256
@@ -25,8 +26,8 @@ _SPACE = len(_DIGITS) ** _LENGTH
 _STRIDE = 134_942_066_120_389
 _BACK = pow(_STRIDE, -1, _SPACE)
 _BASE62 = re.compile(r"[0-9A-Za-z]{8}")
-_INTEGER = re.compile(r"[1-9][0-9]{0,18}")
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_INTEGER = lazy_pattern(r"[1-9][0-9]{0,18}")
+_UUID = lazy_pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _NUMBER_BITS = 62
 
 

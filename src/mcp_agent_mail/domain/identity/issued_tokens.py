@@ -4,12 +4,11 @@ lasts.
 
 from __future__ import annotations
 
-import re
-
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
 from mcp_agent_mail.core.ids import AgentId, IssuedTokenId, ProjectId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.core.roles import ROLES_BY_WORD, Role
 
 MAX_LIVE = 1_000
@@ -31,7 +30,7 @@ MAX_LIFETIME_S = 3_650 * 86_400
 MAX_NOTE = 200
 
 _UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-_LIFETIME = re.compile(r"([0-9]{1,9})([smhd])")
+_LIFETIME = lazy_pattern(r"([0-9]{1,9})([smhd])")
 _EXAMPLES = "Say how long it lasts, like 90d, 12h or 30m: 1m to 3650d, or never."
 
 

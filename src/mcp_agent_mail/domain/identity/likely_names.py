@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.identity.names import bare_name
 
 _EVERYONE = frozenset(
@@ -14,7 +15,7 @@ _PERSON = frozenset(
     admin administrator humans me myself operator overseer owner person thehuman theoverseer theuser user users
     """.split()
 )
-_NAME_OR_ADDRESS = re.compile(r"@?[A-Za-z][A-Za-z0-9_-]{0,63}(@\S{1,1100})?")
+_NAME_OR_ADDRESS = lazy_pattern(r"@?[A-Za-z][A-Za-z0-9_-]{0,63}(@\S{1,1100})?")
 _LONGEST_LIST = 4_000
 """Characters; an item of a list has no more than a quarter of it."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 
 from mcp_agent_mail.core.clock import LATEST, Micros
 from mcp_agent_mail.core.lazy.pattern import lazy_pattern
@@ -11,11 +10,11 @@ from mcp_agent_mail.domain.doors.texts import subject_of
 from mcp_agent_mail.domain.messages import MAX_SUBJECT
 from mcp_agent_mail.domain.threads import UnfitThread, UnfitTopic, parse_thread_id, parse_topic, root_of_thread
 
-_BREAKS = re.compile("\r\n|[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+_BREAKS = lazy_pattern("\r\n|[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
+_CONTROL = lazy_pattern("[\x00-\x1f\x7f-\x9f]")
 _NO_TEXT = lazy_pattern("[\x00\ud800-\udfff]")
-_NO_BYTES = re.compile("[\ud800-\udfff]")
-_NOT_IN_THREAD = re.compile(r"[^A-Za-z0-9._-]+")
+_NO_BYTES = lazy_pattern("[\ud800-\udfff]")
+_NOT_IN_THREAD = lazy_pattern(r"[^A-Za-z0-9._-]+")
 _HASH = 8
 _MOST_OF_THREAD = 128 - _HASH - 1
 _MOST_OF_TOPIC = 64 - _HASH - 1

@@ -13,19 +13,20 @@ from dataclasses import field
 from enum import Enum, auto
 
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.markdown.inlines import TAG
 from mcp_agent_mail.domain.markdown.links import LinkDefinition, read_definition
 from mcp_agent_mail.domain.markdown.steps import Steps
 
-_LINE = re.compile(r"([^\r\n]*+)(?:\r\n?|\n|\Z)")
-_SPACE = re.compile(r"[ \t]*+")
+_LINE = lazy_pattern(r"([^\r\n]*+)(?:\r\n?|\n|\Z)")
+_SPACE = lazy_pattern(r"[ \t]*+")
 _NOT_MID_PARAGRAPH = frozenset("#`~*+_=<>-0123456789")
 """With one of these a line begins that may be more than the next one of a paragraph."""
-_HEADING = re.compile(r"#{1,6}+(?:[ \t]|$)")
-_FENCE = re.compile(r"(?:`{3,}+(?!.*`)|~{3,}+)")
-_FENCE_END = re.compile(r"(?:`{3,}+|~{3,}+)(?=[ \t]*+$)")
-_UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*$")
-_MARKER = re.compile(r"(?:[*+-]|(\d{1,9})[.)])(?=[ \t]|$)", re.ASCII)
+_HEADING = lazy_pattern(r"#{1,6}+(?:[ \t]|$)")
+_FENCE = lazy_pattern(r"(?:`{3,}+(?!.*`)|~{3,}+)")
+_FENCE_END = lazy_pattern(r"(?:`{3,}+|~{3,}+)(?=[ \t]*+$)")
+_UNDERLINE = lazy_pattern(r"(?:=+|-+)[ \t]*$")
+_MARKER = lazy_pattern(r"(?:[*+-]|(\d{1,9})[.)])(?=[ \t]|$)", re.ASCII)
 _TAB_STOP = 4
 _CODE_INDENT = 4
 _BLOCK_STEPS = 3
@@ -39,7 +40,7 @@ _BLOCKS = (
 
 
 def _any_case(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE | re.ASCII)
+    return lazy_pattern(pattern, re.IGNORECASE | re.ASCII)
 
 
 _HTML = (
@@ -52,7 +53,7 @@ _HTML = (
 )
 """How HTML begins, and what ends it: without a pattern a blank line."""
 _NO_HTML = _any_case(r"(?!)")
-_LONE_TAG = re.compile(rf"(?:{TAG})[ \t]*+$", re.ASCII)
+_LONE_TAG = lazy_pattern(rf"(?:{TAG})[ \t]*+$", re.ASCII)
 
 
 class _Leaf(Enum):

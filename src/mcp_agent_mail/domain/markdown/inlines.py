@@ -7,11 +7,12 @@ from bisect import bisect_left
 from collections.abc import Container
 
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.markdown.links import LinkTarget, label_key, read_inline, read_label
 from mcp_agent_mail.domain.markdown.steps import Steps
 
-_SPECIAL = re.compile(r"[\\`<!\[\]]")
-_TICKS = re.compile(r"`++")
+_SPECIAL = lazy_pattern(r"[\\`<!\[\]]")
+_TICKS = lazy_pattern(r"`++")
 _NAME = r"[A-Za-z_:][A-Za-z0-9_.:-]*+"
 _VALUE = r"""(?:[^\s"'=<>`]++|'[^']*+'|"[^"]*+")"""
 TAG = (
@@ -19,12 +20,12 @@ TAG = (
     r"|</[A-Za-z][A-Za-z0-9-]*+\s*+>"
 )
 """An HTML tag, opening or closing, as a regular expression; its blanks are those of ASCII."""
-_TAG = re.compile(TAG, re.ASCII)
-_LINK = re.compile(
+_TAG = lazy_pattern(TAG, re.ASCII)
+_LINK = lazy_pattern(
     r"<(?:[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\x00-\x20<>]*+|[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]++@"
     r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*)>"
 )
-_DECLARATION = re.compile(r"<![A-Za-z]")
+_DECLARATION = lazy_pattern(r"<![A-Za-z]")
 _ESCAPABLE = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 
 

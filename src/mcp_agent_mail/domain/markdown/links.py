@@ -9,20 +9,21 @@ import re
 from html.entities import html5
 
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.markdown.steps import Steps
 
 MAX_LABEL = 999
 _MAX_PARENTHESES = 32
 
 _PUNCTUATION = r"[!-/:-@\[-`{-~]"
-_ESCAPED = re.compile(
+_ESCAPED = lazy_pattern(
     rf"\\(?P<mark>{_PUNCTUATION})|&(?:#[xX](?P<hex>[0-9a-fA-F]{{1,6}})|#(?P<number>[0-9]{{1,7}})|(?P<name>[A-Za-z][A-Za-z0-9]{{1,31}}));"
 )
-_LABEL = re.compile(rf"\[((?>(?:[^\\\[\]]|\\.){{0,{MAX_LABEL}}}))\]", re.DOTALL)
-_BLANKS = re.compile(r"[ \t]*+(?>(?:\n[ \t]*+)?)")
-_LINE_END = re.compile(r"[ \t]*+(?:\n|\Z)")
-_IN_BRACKETS = re.compile(r"<((?>(?:[^<>\n\\]|\\.)*))>")
-_PLAIN = re.compile(rf"(?>(?:[^\\()\x00-\x20\x7f]++|\\{_PUNCTUATION}?+)+)")
+_LABEL = lazy_pattern(rf"\[((?>(?:[^\\\[\]]|\\.){{0,{MAX_LABEL}}}))\]", re.DOTALL)
+_BLANKS = lazy_pattern(r"[ \t]*+(?>(?:\n[ \t]*+)?)")
+_LINE_END = lazy_pattern(r"[ \t]*+(?:\n|\Z)")
+_IN_BRACKETS = lazy_pattern(r"<((?>(?:[^<>\n\\]|\\.)*))>")
+_PLAIN = lazy_pattern(rf"(?>(?:[^\\()\x00-\x20\x7f]++|\\{_PUNCTUATION}?+)+)")
 _TITLES = {
     '"': re.compile(r'"(?>(?:[^"\\]|\\.)*)"', re.DOTALL),
     "'": re.compile(r"'(?>(?:[^'\\]|\\.)*)'", re.DOTALL),

@@ -9,15 +9,16 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.patterns.budget import WorkBudget
 
 MAX_EXPANDED = 20
 """Paths that braces are shown to stand for."""
 
-_ENDING = re.compile(r"(?:^|[^/])\.\w{1,10}$")
-_WILDCARD = re.compile(r"[*?\[]")
+_ENDING = lazy_pattern(r"(?:^|[^/])\.\w{1,10}$")
+_WILDCARD = lazy_pattern(r"[*?\[]")
 # Possessive: what cannot end as braces is not tried again from each of its commas.
-_BRACES = re.compile(r"(?<!\\)\{([^{},]*+,[^{}]*+)\}")
+_BRACES = lazy_pattern(r"(?<!\\)\{([^{},]*+,[^{}]*+)\}")
 _MAX_BRACES = 12
 """Pairs of them in one text: 4,000 paths."""
 _MAX_CHOICES = 200
@@ -25,7 +26,7 @@ _MAX_CHOICES = 200
 _CHARS_PER_STEP = 20
 # In runs: a text may have a thousand of them, and a call five hundred texts.
 _MARKS = {by: re.compile(rf"\\.|[{{\[]+|[}}\]]+|{divider}+", re.DOTALL) for by, divider in ((",", ","), (" ", r"\s"))}
-_JOINED = re.compile(r"[,\s]")
+_JOINED = lazy_pattern(r"[,\s]")
 
 
 def may_list(text: str) -> bool:

@@ -12,7 +12,7 @@ from mcp_agent_mail.domain.patterns.charsets import ANY, BRACKET, Atom, atoms_me
 from mcp_agent_mail.domain.patterns.sequences import Piece, meet
 
 _TOKEN = lazy_pattern(rf"\*+|\?|{BRACKET}|\\.|[^*?\[\\]+", re.DOTALL)
-_STARS = re.compile(r"\*+")
+_STARS = lazy_pattern(r"\*+")
 _SPECIAL = re.compile(r"[*?\[\\]")
 
 

@@ -11,12 +11,12 @@ from mcp_agent_mail.domain.patterns.charsets import BRACKET
 
 MAX_PATTERN_LENGTH = 1_024
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _CONTROL = lazy_pattern("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _TOKENS = rf"(?:{BRACKET}|\\[^/]|[^/\[\\])"
 _SEGMENT = lazy_pattern(rf"(?>{_TOKENS}*)", re.DOTALL)
 _READABLE = lazy_pattern(rf"(?>(?:{_TOKENS}|/)*)", re.DOTALL)
-_WILDCARD = re.compile(r"[*?\[]")
+_WILDCARD = lazy_pattern(r"[*?\[]")
 _EVERYTHING = "**"
 
 

@@ -6,7 +6,7 @@ look-up of some microseconds, so they are not weeded out; forms of irregular wor
 
 from __future__ import annotations
 
-import re
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 
 LEAST_LETTERS = 4
 """Shorter words have no other forms here."""
@@ -21,8 +21,8 @@ STOP_WORDS = frozenset(
 _ENDINGS = ("ations", "ation", "ings", "ing", "ions", "ion", "ies", "ied", "ers", "er", "es", "ed", "s", "e", "y")
 _OTHER_ENDINGS = ("", "s", "e", "es", "ed", "er", "ers", "ing", "ion", "ions", "ation", "y", "ies", "ied")
 _DOUBLED_ENDINGS = ("ed", "ing", "er")
-_DOUBLED = re.compile(r"([bdfgkmnprtv])\1$")
-_DOUBLES = re.compile(r"[^aeiou][aeiou][bdfgkmnprtv]$")
+_DOUBLED = lazy_pattern(r"([bdfgkmnprtv])\1$")
+_DOUBLES = lazy_pattern(r"[^aeiou][aeiou][bdfgkmnprtv]$")
 
 
 def forms_of(word: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from enum import StrEnum
 
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.summaries.cue_patterns import (
     COURTESY,
     DECIDED,
@@ -55,20 +56,20 @@ _LABELS = {
     "warning caveat heads-up reason context problem issue background deadline measured impact constraint tl;dr key",
 }
 _KIND_OF_LABEL = {label: kind for kind, labels in _LABELS.items() for label in labels.split()}
-_LABEL = re.compile(
+_LABEL = lazy_pattern(
     r"([A-Za-z][A-Za-z;-]{0,12}(?: [A-Za-z]{1,12})?)(?: ?\d{1,2})?(?: ?[(\[]@?([\w.-]{1,64})[)\]])?: +(?=\S)"
 )
-_NAMED = re.compile(r"@?([A-Za-z][\w-]{0,63})(?:@[\w./-]{1,80})?(?: ?[:,]| -+| —) +(?=\S)")
-_PROMISE = re.compile(
+_NAMED = lazy_pattern(r"@?([A-Za-z][\w-]{0,63})(?:@[\w./-]{1,80})?(?: ?[:,]| -+| —) +(?=\S)")
+_PROMISE = lazy_pattern(
     r"^(?:(?:so|then|ok|okay|good|sure|yes|and)[, ]+){0,2}I(?:'ll| will| am going to|'m going to|'m taking| can)\s+",
     re.IGNORECASE,
 )
-_ADDRESSED = re.compile(r"@([A-Za-z][\w-]{0,63}) (?=(?:please|can|could|would|will) )")
+_ADDRESSED = lazy_pattern(r"@([A-Za-z][\w-]{0,63}) (?=(?:please|can|could|would|will) )")
 _NAME = r"@?([A-Za-z][\w-]{0,63})"
-_OWNER_VERB = re.compile(
+_OWNER_VERB = lazy_pattern(
     _NAME + r"(?:@[\w./-]{1,80})? (?:will|to|should|must|can|shall|is going to|is to|needs to|takes|owns|has to)\b"
 )
-_OWNER_AT_END = re.compile(
+_OWNER_AT_END = lazy_pattern(
     r" ?(?:[(\[](?:owner: ?)?@?([A-Za-z][\w-]{0,63})[)\]]|(?:—|-+>?|owner:) ?@([A-Za-z][\w-]{0,63}))\.?$"
 )
 _YOU = frozenset(

@@ -8,19 +8,20 @@ from collections.abc import Iterable
 from dataclasses import field
 
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.summaries.cue_patterns import ACCEPTANCE, ANSWER, BARE_DONE, CHOICE, UNKNOWING
 from mcp_agent_mail.domain.summaries.cues import Cue, CueKind
 
 MAX_WATCHED = 200
 """Of actions and of questions: beyond, the oldest settled ones are no longer looked at."""
 
-_ANY_WORD = re.compile(r"\w+")
-_WORD = re.compile(r"[^\W_]{3,}")
+_ANY_WORD = lazy_pattern(r"\w+")
+_WORD = lazy_pattern(r"[^\W_]{3,}")
 _STEM = 5
 _ENOUGH = 0.5
 _ALIKE = 0.6
 _TWO = 2
-_IT = re.compile(r"\b(?:it|that|this|both)\b[.!,]?", re.IGNORECASE)
+_IT = lazy_pattern(r"\b(?:it|that|this|both)\b[.!,]?", re.IGNORECASE)
 _COMMON = frozenset(
     """
     the and for are was were has have had not but you your our with that this these those from they them their what
@@ -188,7 +189,7 @@ def _replies_to(question: OpenQuestion, first: str, sender: str) -> bool:
     return bool(stems_of(first) & question.stems) or CHOICE.search(asked) is not None
 
 
-_SELF = re.compile(r"(?:I|me)\b")
+_SELF = lazy_pattern(r"(?:I|me)\b")
 
 
 def _same(left: str | None, right: str | None) -> bool:

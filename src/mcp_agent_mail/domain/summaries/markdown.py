@@ -16,11 +16,11 @@ from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 MAX_PIECE = 400
 """Characters of one piece that are looked at; what follows is cut."""
 
-_FENCE = re.compile(r"\s{0,3}(```|~~~)")
-_HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*)")
+_FENCE = lazy_pattern(r"\s{0,3}(```|~~~)")
+_HEADING = lazy_pattern(r"\s{0,3}#{1,6}\s+(.*)")
 _LABEL_LINE = lazy_pattern(r"\s*(?:\*\*|__)?([A-Za-z][A-Za-z ]{2,30})(?:(?:\*\*|__) ?:?|: ?(?:\*\*|__)?)\s*")
 _BULLET = lazy_pattern(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(.*)")
-_BOX = re.compile(r"\[([ xX])\]\s+(.*)")
+_BOX = lazy_pattern(r"\[([ xX])\]\s+(.*)")
 _SENTENCE_END = lazy_pattern(r"[.!?][\"')\]*_`]{0,3}\s+(?=[\"'(\[*_`@]{0,2}[A-Z0-9@`])|[。！？]")  # noqa: RUF001
 _SHORT_FORM = lazy_pattern(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no)\.|^\d{1,3}\.)$", re.IGNORECASE)
 _STRONG = lazy_pattern(

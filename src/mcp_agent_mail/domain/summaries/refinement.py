@@ -8,12 +8,12 @@ lines are taken: participants, counts, mentions and code stay those of the rules
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.summaries.extract import MAX_ENTRIES, ThreadMessage, ThreadSummary, cut
 
 MAX_PROMPT = 24_000
@@ -28,12 +28,12 @@ it, and never repeat a secret such as a key or password. Answer with one JSON ob
 {"key_points": [], "decisions": [], "open_questions": [], "action_items": []}. Each is a list of at most 10 short \
 strings. An action item reads "[ ] Owner: what" or "[x] Owner: what" when it is done. State only what the mail says."""
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
-_ACTION = re.compile(r"\[([ xX])\] ?(?=\S)")
+_CONTROL = lazy_pattern(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+_ACTION = lazy_pattern(r"\[([ xX])\] ?(?=\S)")
 _FIELDS = ("key_points", "decisions", "open_questions", "action_items")
 
 
-_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}")
+_MODEL = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}")
 
 
 class UnfitModel(InvalidInput):

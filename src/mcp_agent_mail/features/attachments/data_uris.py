@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator
 
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.attachments import kind_of
 
 _TOKEN = r"[A-Za-z0-9!#$&^_.+-]++"
-_HEAD = re.compile(
+_HEAD = lazy_pattern(
     rf"data:(?>(?P<type>{_TOKEN}/{_TOKEN})?)(?>(?:;(?!base64,){_TOKEN}=(?:\"[^\"\\]*+\"|[^\s;,\"]*+))*)"
     r"(?>(?P<base64>;base64)?),",
     re.IGNORECASE | re.ASCII,
@@ -19,8 +20,8 @@ _PIECE = 1 << 16
 """Characters that are decoded at a time: a multiple of four."""
 _SAMPLE = 1 << 12
 """Of base64: enough to tell what it is."""
-_PERCENT = re.compile(rb"%(?:([0-9A-Fa-f]{2}))?")
-_UNFIT = re.compile(r"[^ -~]|#")
+_PERCENT = lazy_pattern(rb"%(?:([0-9A-Fa-f]{2}))?")
+_UNFIT = lazy_pattern(r"[^ -~]|#")
 
 
 class UnfitDataUri(InvalidInput):

@@ -11,19 +11,20 @@ from urllib.parse import unquote, urlsplit
 
 from mcp_agent_mail.archive.attachments import AttachmentTooLarge
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.attachments import kind_of
 from mcp_agent_mail.features.attachments.data_uris import UnfitDataUri, is_data_uri
 from mcp_agent_mail.workspace.lent_files import NotLent
 
 _SHOWN = 200
-_DIGEST = re.compile(r"\s*(?P<sha256>[0-9a-fA-F]{64})\s*")
-_SHOWN_BY_US = re.compile(
+_DIGEST = lazy_pattern(r"\s*(?P<sha256>[0-9a-fA-F]{64})\s*")
+_SHOWN_BY_US = lazy_pattern(
     r"(?:^|[/\\])attachments?[/\\](?:[^/\\?#]+[/\\])?(?P<sha256>[0-9a-fA-F]{64})(?:\.[A-Za-z0-9]{1,8})?(?:[?#]|\s*$)"
 )
 """The addresses that the product gives attachments: of resources, of bodies, of archives, of the server."""
 _ADDRESS = 4_096
-_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_DRIVE = lazy_pattern(r"[A-Za-z]:[\\/]")
+_URL = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{64}")
 _HEAD = 4_096
 """Characters of base64 whose bytes tell a kind: a multiple of four."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.attachments.data_uris import is_data_uri
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest
@@ -17,8 +17,8 @@ from mcp_agent_mail.workspace.lent_places import LentFolder, ProjectFolders, Ser
 FindFolders = Callable[[Project, str], Awaitable[ProjectFolders]]
 """The directories of the project that a caller may mean by how it named it."""
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
-_KEPT = re.compile(r"/attachments/([0-9a-f]{2})/\1[0-9a-f]{62}\.[a-z0-9]{1,8}")
+_URL = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_KEPT = lazy_pattern(r"/attachments/([0-9a-f]{2})/\1[0-9a-f]{62}\.[a-z0-9]{1,8}")
 
 
 class RemotePath(InvalidInput):

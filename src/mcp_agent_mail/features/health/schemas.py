@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from mcp_agent_mail.core.clock import iso_or_none
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.readership import may_count_all_mail
 from mcp_agent_mail.features.health.results import Health, ServerPlace, SweepFigures
 
-_PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
+_PASSWORD = lazy_pattern(r"(?<=://)([^/@:]*):[^/@]*@")
 
 
 def masked_url(url: str) -> str:

@@ -4,13 +4,13 @@ stay as they are when a message is withdrawn.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mcp_agent_mail.archive.history import HistoryEntry
 from mcp_agent_mail.archive.reading.browser import CommitChange
 from mcp_agent_mail.core.escaping import printable
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.messaging.visibility import is_visible_from
@@ -18,7 +18,7 @@ from mcp_agent_mail.store.transaction import View
 
 _MAIL = "mail: "
 _CUT = "…"
-_MORE = re.compile(r" \(\+\d+\)$")
+_MORE = lazy_pattern(r" \(\+\d+\)$")
 
 Untold = Mapping[str, Sequence[str] | None]
 """By commit the subjects that are not told there; None where it is not known which."""

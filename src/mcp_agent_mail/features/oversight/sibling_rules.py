@@ -12,6 +12,7 @@ from itertools import chain, combinations, takewhile
 
 from mcp_agent_mail.core.ids import ProductId, ProjectId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.core.likeness import likeness, one_hint_budget
 from mcp_agent_mail.domain.projects import Project, ProjectPair
 
@@ -21,7 +22,7 @@ MOST_OF_GROUP = 40
 
 _ALIKE = 0.8
 _SHORTEST_WORD = 3
-_WORD = re.compile(r"[^\W_]+")
+_WORD = lazy_pattern(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,10 @@ is several paths. Found inside a unit of work, so within a bound.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Sequence
 
 from mcp_agent_mail.core.errors import listed
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.core.likeness import most_like
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
@@ -23,7 +23,7 @@ _LONGEST = 200
 _COMPARED_TEXTS = 5
 _SHOWN = 3
 _ALL = frozenset(("all", "*", "**", "everything", "."))
-_WILDCARD = re.compile(r"[*?\[\\]")
+_WILDCARD = lazy_pattern(r"[*?\[\\]")
 
 
 class LeaseGuidance:

@@ -5,11 +5,11 @@ that may protect nothing is granted with a warning.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate
 
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
 from mcp_agent_mail.domain.patterns.path_expansion import expanded_braces, has_braces, listed_paths, may_list
 from mcp_agent_mail.domain.patterns.pattern import Pattern, parse_pattern
@@ -29,7 +29,7 @@ _SHOWN = 10
 
 _BRACES = "braces are literal: it stands for the one file of that name"
 _BACKSLASH = "a backslash divides no folders: it stands for no path below them"
-_ESCAPES_NOTHING = re.compile(r"\\[\w.*?]")
+_ESCAPES_NOTHING = lazy_pattern(r"\\[\w.*?]")
 _NO_FILE = "no file fits it"
 _IGNORED = "Git ignores it: the commit guard never sees it"
 

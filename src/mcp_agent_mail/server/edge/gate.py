@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable
 from ipaddress import IPv6Address
 
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.core.settings.addresses import is_loopback
 from mcp_agent_mail.server.edge.admitted import HttpRefusal
 from mcp_agent_mail.server.edge.bearers import Bearers
@@ -18,7 +19,7 @@ from mcp_agent_mail.server.identity import Headers
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
-_AUTHORITY = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]*[a-z0-9_-])\.?)(?::([0-9]{1,5}))?", re.IGNORECASE)
+_AUTHORITY = lazy_pattern(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]*[a-z0-9_-])\.?)(?::([0-9]{1,5}))?", re.IGNORECASE)
 """`host[:port]` as a browser writes it: no user, no zone, nothing behind the bracket. A closing dot changes no name."""
 
 _LAST_PORT = 65_535

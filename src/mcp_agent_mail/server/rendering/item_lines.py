@@ -7,10 +7,10 @@ beside the text.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from mcp_agent_mail.core.escaping import visible
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.core.tools import Json
 
 _KINDS = (
@@ -103,10 +103,10 @@ _USUAL: tuple[tuple[str, Json], ...] = (
 _UNTOLD = frozenset({"age_s", "project_id", "attachments_policy", "inception_ts"})
 """What other keys of the item tell, or no reader acts on."""
 _LONGEST = 64
-_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d):\d\d(?:\.\d+)?\+00:00")
-_SPECIAL = re.compile(r"([\\`*\[\]<>#|~]|(?<![^\W_])_|_(?![^\W_]))")
+_TIME = lazy_pattern(r"(\d{4}-\d\d-\d\dT\d\d:\d\d):\d\d(?:\.\d+)?\+00:00")
+_SPECIAL = lazy_pattern(r"([\\`*\[\]<>#|~]|(?<![^\W_])_|_(?![^\W_]))")
 """An underscore within a word is none: names of tools and parameters are copied."""
-_BREAKS = re.compile(r"[\r\n\t\v\f\x1c-\x1e\x85\u2028\u2029]+")
+_BREAKS = lazy_pattern(r"[\r\n\t\v\f\x1c-\x1e\x85\u2028\u2029]+")
 
 
 def plain(text: str) -> str:

@@ -7,9 +7,9 @@ lines is fenced. What agents wrote is data: it never starts a heading, a link or
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.server.rendering.item_lines import COPIED, are_lines, code, item_lines
 from mcp_agent_mail.server.rendering.item_lines import plain as _plain
@@ -17,8 +17,8 @@ from mcp_agent_mail.server.rendering.item_lines import plain as _plain
 _DEEPEST = 6
 _WIDEST_TABLE = 8
 _LONGEST_CELL = 80
-_BREAKS = re.compile(r"[\r\n\t\v\f\x1c-\x1e\x85\u2028\u2029]+")
-_FENCES = re.compile(r"`{3,}")
+_BREAKS = lazy_pattern(r"[\r\n\t\v\f\x1c-\x1e\x85\u2028\u2029]+")
+_FENCES = lazy_pattern(r"`{3,}")
 
 
 def to_markdown(title: str | None, value: Json) -> str:

@@ -48,7 +48,7 @@ _RENAMED: Mapping[str, Mapping[str, str]] = {"register_agent": {"project_key": "
 """Of a suggested call, where the tool that stands in calls its arguments otherwise. No other call is carried over."""
 
 _NAME = lazy_pattern(rf"\b({'|'.join(sorted(TOOLS, key=len, reverse=True))})\b")
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+")
+_SENTENCE = lazy_pattern(r"(?<=[.!?;])\s+")
 _OR = ", or "
 _SUGGESTED = "suggested_tool_calls"
 _TOKEN = "registration_token"

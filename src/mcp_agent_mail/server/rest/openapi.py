@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 
 from mcp_agent_mail.core.arguments import TOKEN_ARGUMENTS
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.core.params import IdentityPart
 from mcp_agent_mail.core.resources import ResourceSpec
 from mcp_agent_mail.core.tools import Json, JsonObject, ToolSpec, ToolTable
@@ -14,7 +14,7 @@ from mcp_agent_mail.server.rest.routes import PREFIX, ResourceRead, RestRoute, R
 
 OPENAPI_VERSION = "3.1.0"
 _JSON = "application/json"
-_KEY = re.compile(r"\{(\w+)\}")
+_KEY = lazy_pattern(r"\{(\w+)\}")
 
 _ABOUT = (
     "The tools of MCP Agent Mail as plain HTTP: same arguments, same results, same refusals. A list stands in "

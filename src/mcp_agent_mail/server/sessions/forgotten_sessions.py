@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 
-_GIVEN_OUT = re.compile(rb"[0-9a-f]{32}")
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
+
+_GIVEN_OUT = lazy_pattern(rb"[0-9a-f]{32}")
 """As the SDK writes the ids of sessions; a test keeps it so."""
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 
-_ONE_RANGE = re.compile(rb"bytes[ \t]*=[ \t,]*([0-9]{0,19})-([0-9]{0,19})[ \t,]*", re.IGNORECASE)
-_TAG = re.compile(rb'(?:W/)?("[^"]*")')
+_ONE_RANGE = lazy_pattern(rb"bytes[ \t]*=[ \t,]*([0-9]{0,19})-([0-9]{0,19})[ \t,]*", re.IGNORECASE)
+_TAG = lazy_pattern(rb'(?:W/)?("[^"]*")')
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 
 from mcp_agent_mail.core.ids import MOST_NUMBER, OutboxSeq
 from mcp_agent_mail.core.lazy.dataclass import dataclass
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.archive_format.commit_message import (
     AGENT_TRAILER,
     DID_TRAILER,
@@ -17,7 +17,7 @@ from mcp_agent_mail.domain.archive_format.commit_message import (
 )
 from mcp_agent_mail.domain.events import EventKind
 
-_NUMBER = re.compile(r"[0-9]{1,18}")
+_NUMBER = lazy_pattern(r"[0-9]{1,18}")
 _ACTS = frozenset({*(kind.value for kind in EventKind), FORCE})
 
 

@@ -6,7 +6,6 @@ An archive may be anybody's: nothing in it is taken on trust, neither its size n
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
@@ -14,11 +13,12 @@ from typing import Any, Never, TypeVar
 
 from mcp_agent_mail.core.clock import Micros, from_datetime
 from mcp_agent_mail.core.ids import MOST_NUMBER
+from mcp_agent_mail.core.lazy.pattern import lazy_pattern
 from mcp_agent_mail.domain.archive_format.json_text import compact
 
 MAX_JSON_BYTES = 8 << 20
 MAX_DEPTH = 64
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}\+00:00")
+_TIME = lazy_pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}\+00:00")
 _SHOWN = 100
 
 Choice = TypeVar("Choice", bound=StrEnum)
