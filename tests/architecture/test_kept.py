@@ -28,7 +28,7 @@ ALLOWED = {
     (
         "store/engine/sqlite/long_reads.py",
         "ensure_future",
-    ): "work on a lent connection: its borrower waits for its end",
+    ): "work on a lent connection: who asked for it waits for its end",
     ("store/engine/writer.py", "to_thread"): "the end of the writer's thread, which takes what is queued",
     ("archive/steps.py", "Thread"): "in the archiver: what it raises is raised where its step is awaited",
     ("llm/lite_llm.py", "Thread"): "what a model's library raises goes to the call that awaits it",

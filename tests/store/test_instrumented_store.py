@@ -12,8 +12,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
-from mcp_agent_mail.store.engine.port import Connection
-from mcp_agent_mail.store.engine.sqlite.long_reads import ReadBound
+from mcp_agent_mail.store.engine.port import Connection, TimeBound
 from mcp_agent_mail.store.instrumented_store import InstrumentedStore
 from mcp_agent_mail.store.transaction import Tx, View
 
@@ -76,7 +75,7 @@ async def test_a_plain_store_counts_nothing(tmp_path: Path) -> None:
         assert store.queries is None
 
 
-def _count_twice(connection: Connection, _: ReadBound) -> int:
+def _count_twice(connection: Connection, _: TimeBound) -> int:
     return sum(connection.execute("SELECT count(*) FROM projects").fetchone()[0] for _ in range(2))
 
 

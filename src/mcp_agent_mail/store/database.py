@@ -18,10 +18,10 @@ from mcp_agent_mail.domain.copy_changes import CopyChange, OversightChange
 from mcp_agent_mail.store.engine.expiry_clock import ExpiryClock
 from mcp_agent_mail.store.engine.growth_limit import GrowthLimit
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
-from mcp_agent_mail.store.engine.port import Connection
+from mcp_agent_mail.store.engine.port import Connection, TimeBound
 from mcp_agent_mail.store.engine.sqlite.connection import open_reading, open_writing
 from mcp_agent_mail.store.engine.sqlite.faults import OpenFiles, is_outside_fault
-from mcp_agent_mail.store.engine.sqlite.long_reads import LongReads, ReadBound
+from mcp_agent_mail.store.engine.sqlite.long_reads import LongReads
 from mcp_agent_mail.store.engine.sqlite.migrate import migrate, take_back_unfinished
 from mcp_agent_mail.store.engine.sqlite.schema import require_own_schema
 from mcp_agent_mail.store.engine.writer import Unit, Writer
@@ -220,7 +220,7 @@ class Store:
         with self._files.held_in_place(), open_view(self._path) as view:
             yield view
 
-    async def long_read(self, query: Callable[[Connection, ReadBound], T]) -> T:
+    async def long_read(self, query: Callable[[Connection, TimeBound], T]) -> T:
         """What `query` gives, as a whole on a thread with a read-only connection of its own: for searches, summaries
         and sweeps. Bounded in time: it asks its bound between statements where it does more there than a moment's work.
         """

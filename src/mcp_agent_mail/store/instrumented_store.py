@@ -11,9 +11,8 @@ from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures, name_of
-from mcp_agent_mail.store.engine.port import Connection
+from mcp_agent_mail.store.engine.port import Connection, TimeBound
 from mcp_agent_mail.store.engine.sqlite.connection import CountingConnection
-from mcp_agent_mail.store.engine.sqlite.long_reads import ReadBound
 from mcp_agent_mail.store.engine.writer import Unit
 from mcp_agent_mail.store.transaction import Tx, View
 
@@ -60,10 +59,10 @@ class InstrumentedStore(Store):
             statements = _statements(self._reading) - before - _BEGIN_AND_ROLLBACK
             self.queries.note("read", name_of(query), took_s, max(0, statements))
 
-    async def long_read(self, query: Callable[[Connection, ReadBound], T]) -> T:
+    async def long_read(self, query: Callable[[Connection, TimeBound], T]) -> T:
         """As `Store.long_read`, and noted under the name of `query`."""
 
-        def measured(connection: Connection, bound: ReadBound) -> T:
+        def measured(connection: Connection, bound: TimeBound) -> T:
             before, began = _statements(connection), time.perf_counter()
             try:
                 return query(connection, bound)

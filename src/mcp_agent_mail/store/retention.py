@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.core.lazy.dataclass import dataclass
 from mcp_agent_mail.domain.retention import OldMessage, tombstone
-from mcp_agent_mail.store.engine.port import Connection
-from mcp_agent_mail.store.engine.sqlite.long_reads import LongReader
+from mcp_agent_mail.store.engine.port import Connection, LongReader, TimeBound
 
 # What is unread, held, unacknowledged or delivered lately is kept, for whichever recipient; so is what Git has yet to
 # get, and what is mail of a project whose mail is to be left alone.
@@ -68,7 +68,11 @@ async def list_old(
         "after_id": -1 if after is None else after.id,
         "limit": limit,
     }
-    rows = await store.long_read(lambda connection, _: connection.execute(_OLD, values).fetchall())
+
+    def read(connection: Connection, _bound: TimeBound) -> list[Any]:
+        return connection.execute(_OLD, values).fetchall()
+
+    rows = await store.long_read(read)
     return [
         OldMessage(id=MessageId(row[0]), created_ts=row[1], may_go=bool(row[2]), copies=row[3], body_bytes=row[4])
         for row in rows

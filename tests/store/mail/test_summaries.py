@@ -14,6 +14,7 @@ from mcp_agent_mail.domain.contacts import intro_subject
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.domain.summaries.digests import Newest
 from mcp_agent_mail.domain.summaries.extract import ThreadMail
+from mcp_agent_mail.store.engine.sqlite.long_reads import ReadTooLong
 from mcp_agent_mail.store.mail.summaries import (
     READ_CHARACTERS,
     RecentMail,
@@ -211,3 +212,10 @@ async def test_mail_that_was_held_is_recent_from_its_delivery_on(seeded: SeededS
     assert found is not None
     assert found.newest == Newest(message_id=late, delivered_ts=seeded.clock.now)
     assert ids(await recent(seeded, 0)) == [late, early]
+
+
+async def test_summaries_of_threads_end_with_their_time(seeded: SeededStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seeded.store._long_reads, "_time_bound_s", 0.0)
+
+    with pytest.raises(ReadTooLong):
+        await read_threads(seeded.store, seeded.app.id, ["one", "two"], limit=9)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.doors.names import Door
-from mcp_agent_mail.store.engine.sqlite.long_reads import LongReader
+from mcp_agent_mail.store.engine.port import Connection, LongReader, TimeBound
 
 MAX_MAILBOXES = 1_000
 
@@ -38,7 +38,11 @@ async def list_owned(
 ) -> list[OwnedMailbox]:
     """Those that have not retired, MAX_MAILBOXES at most."""
     values = {"project": project_id, "door": door.value, "after": read_after, "before": read_before}
-    rows = await store.long_read(lambda connection, _: connection.execute(_OWNED, values).fetchall())
+
+    def read(connection: Connection, _bound: TimeBound) -> list[Any]:
+        return connection.execute(_OWNED, values).fetchall()
+
+    rows = await store.long_read(read)
     return [
         OwnedMailbox(AgentId(row[0]), row[1], Micros(row[2]), int(row[3]), int(row[4]), bool(row[5])) for row in rows
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +32,4 @@ def told_when_full(*places: Path) -> Iterator[None]:
 
 
 def _tells_of_it(error: BaseException, *, has_any: bool) -> bool:
-    if isinstance(error, sqlite3.Error):
-        return is_full(error) or (not has_any and is_outside_fault(error))
-    return is_want_of_room(error)
+    return is_full(error) or is_want_of_room(error) or (not has_any and is_outside_fault(error))

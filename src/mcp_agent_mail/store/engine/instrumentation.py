@@ -73,8 +73,5 @@ def name_of(function: Any) -> str:  # noqa: ANN401  # whatever can be called
     while isinstance(function, partial):
         function = function.func
     named = function if hasattr(function, "__qualname__") else type(function)
-    return place(named.__module__, named.__qualname__)
-
-
-def place(module: str, qualified_name: str) -> str:
-    return f"{module.removeprefix('mcp_agent_mail.')}.{qualified_name}".replace("<locals>.", "")
+    module = named.__module__.removeprefix("mcp_agent_mail.")
+    return f"{module}.{named.__qualname__}".replace("<locals>.", "")

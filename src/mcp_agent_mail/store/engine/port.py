@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeVar
 
-Values: TypeAlias = Sequence[object] | Mapping[str, object]
-"""In the order of the statement's `?`, or by the names of its `:name`."""
+T = TypeVar("T")
 
 
 class Rows(Protocol):
@@ -33,7 +33,25 @@ class Connection(Protocol):
     """A connection amid a transaction that its owner begins and ends: the writer's, a read's or a check's."""
 
     def execute(self, sql: str, parameters: Any = ..., /) -> Rows:  # noqa: ANN401  # as SQLite's own has it
-        """Run one statement. Raises what the engine raises; its `faults` tell which are the machine's."""
+        """Run one statement, with values in the order of its `?` or by the names of its `:name`. Raises what the engine
+        raises; its `faults` tell which are the machine's.
+        """
 
     def executemany(self, sql: str, parameters: Iterable[Any], /) -> Rows:
         """Run one statement with each of these values, in order."""
+
+
+class TimeBound(Protocol):
+    """How long a long read may work."""
+
+    def require(self) -> None:
+        """Ask between statements, where more than a moment's work is done there. Raises what ends the read."""
+
+    def asked_often(self) -> AbstractContextManager[None]:
+        """Inside, the engine asks at every few steps of a statement: where single ones take long."""
+
+
+class LongReader(Protocol):
+    """What whoever reads for long needs of the store."""
+
+    async def long_read(self, query: Callable[[Connection, TimeBound], T]) -> T: ...

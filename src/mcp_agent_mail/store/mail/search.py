@@ -31,8 +31,7 @@ from mcp_agent_mail.domain.search.query import Filters, Hit, Order, Phrase, Sear
 from mcp_agent_mail.domain.search.ranking import RankedText, excerpt, first_match, ranked, words_of
 from mcp_agent_mail.domain.search.text_query import has_short_beginning, holds, is_in_subject
 from mcp_agent_mail.domain.threads import thread_of
-from mcp_agent_mail.store.engine.port import Connection
-from mcp_agent_mail.store.engine.sqlite.long_reads import LongReader, ReadBound
+from mcp_agent_mail.store.engine.port import Connection, LongReader, TimeBound
 from mcp_agent_mail.store.mail.search_filters import FEW, find_few, is_for_several, search_parameters
 from mcp_agent_mail.store.mail.search_statements import (
     RANKED_CHARACTERS,
@@ -110,7 +109,7 @@ async def search(
     """
     assert not reader.more_projects or (is_for_several(filters) and order is Order.RELEVANCE)
 
-    def find(connection: Connection, bound: ReadBound) -> list[Hit]:
+    def find(connection: Connection, bound: TimeBound) -> list[Hit]:
         return _Search(connection, bound, query, reader, filters, order=order, limit=limit).hits()
 
     return await store.long_read(find)
@@ -122,7 +121,7 @@ class _Search:
     def __init__(
         self,
         connection: Connection,
-        bound: ReadBound,
+        bound: TimeBound,
         query: SearchQuery,
         reader: SearchScope,
         filters: Filters,

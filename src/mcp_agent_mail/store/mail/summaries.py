@@ -17,8 +17,7 @@ from mcp_agent_mail.domain.contacts import is_intro
 from mcp_agent_mail.domain.summaries.digests import Newest
 from mcp_agent_mail.domain.summaries.extract import ThreadMail, ThreadMessage
 from mcp_agent_mail.domain.threads import root_of_thread
-from mcp_agent_mail.store.engine.port import Connection
-from mcp_agent_mail.store.engine.sqlite.long_reads import LongReader, ReadBound
+from mcp_agent_mail.store.engine.port import Connection, LongReader, TimeBound
 
 READ_CHARACTERS = 16_384
 """So much of a body is read for a summary."""
@@ -54,7 +53,7 @@ async def read_threads(
     A thread named by a message begins with it. `total` is of all that could be read.
     """
 
-    def read(connection: Connection, bound: ReadBound) -> list[ThreadMail]:
+    def read(connection: Connection, bound: TimeBound) -> list[ThreadMail]:
         threads = []
         for thread_id in thread_ids:
             bound.require()
@@ -120,7 +119,7 @@ async def read_thread_of_projects(
     root = root_of_thread(thread_id)
     key = {"projects": json.dumps(list(project_ids)), "thread": thread_id, "root": root, "limit": limit}
 
-    def read(connection: Connection, _bound: ReadBound) -> tuple[list[Sequence[Any]], int]:
+    def read(connection: Connection, _bound: TimeBound) -> tuple[list[Sequence[Any]], int]:
         rows = connection.execute(_THREAD_OF_SEVERAL, key).fetchall()
         ((total,),) = connection.execute(_SIZE_OF_SEVERAL, key)
         return rows, total
@@ -167,7 +166,7 @@ class RecentMail:
 async def read_recent(store: LongReader, project_id: ProjectId, since: Micros, *, limit: int) -> RecentMail | None:
     """At most `limit` messages that came to everybody in the project after `since`; None when none did."""
 
-    def read(connection: Connection, _bound: ReadBound) -> tuple[list[tuple[int, ...]], list[Sequence[Any]]]:
+    def read(connection: Connection, _bound: TimeBound) -> tuple[list[tuple[int, ...]], list[Sequence[Any]]]:
         key: dict[str, object] = {"project": project_id, "since": since, "limit": limit, "scanned": limit + PASSED_OVER}
         rows = [*connection.execute(_RECENT, key), *connection.execute(_RECENT_LATE, key)]
         came = sorted(row for row in rows if row[2] > since)[-limit:]

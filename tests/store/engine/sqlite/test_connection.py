@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import contextvars
 import logging
 import os
 import sqlite3
@@ -12,7 +11,6 @@ import pytest
 
 from mcp_agent_mail.store.engine.sqlite.connection import (
     CountingConnection,
-    EchoingConnection,
     open_reading,
     open_writing,
 )
@@ -24,13 +22,6 @@ class Opener(Protocol):
 
 
 _SQL_LOG = "mcp_agent_mail.store.sql"
-_REQUEST: contextvars.ContextVar[str] = contextvars.ContextVar("request", default="none")
-
-
-def as_of_request(name: str) -> contextvars.Context:
-    context = contextvars.copy_context()
-    context.run(_REQUEST.set, name)
-    return context
 
 
 def test_the_writing_connection_waits_for_the_disk_and_keeps_references_whole(tmp_path: Path) -> None:
@@ -127,29 +118,6 @@ def test_statements_are_logged_on_one_line_without_their_values(
 
     assert caplog.messages[-2:] == ["INSERT INTO scratch VALUES (?)"] * 2
     assert "/secret" not in caplog.text
-
-
-def test_a_borrowed_connection_logs_as_its_borrower(tmp_path: Path) -> None:
-    seen: list[str] = []
-
-    class Seeing(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            seen.append(f"{_REQUEST.get()}: {record.getMessage()}")
-
-    log, handler = logging.getLogger(_SQL_LOG), Seeing()
-    with closing(open_writing(tmp_path / "scratch.sqlite3", echo=True)) as connection:
-        assert isinstance(connection, EchoingConnection)
-        log.addHandler(handler)
-        log.setLevel(logging.INFO)
-        try:
-            connection.execute("SELECT 1")
-            connection.context = as_of_request("r1")
-            connection.execute("SELECT 2")
-        finally:
-            log.removeHandler(handler)
-            log.setLevel(logging.NOTSET)
-
-    assert seen == ["none: SELECT 1", "r1: SELECT 2"]
 
 
 def test_a_list_of_rows_is_one_statement_and_what_a_trigger_adds_is_none(tmp_path: Path) -> None:

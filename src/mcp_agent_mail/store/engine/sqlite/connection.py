@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 import logging
 import sqlite3
 import stat
@@ -30,20 +29,10 @@ _sql_log = logging.getLogger("mcp_agent_mail.store.sql")
 
 
 class EchoingConnection(sqlite3.Connection):
-    """Logs the text of every statement and never its values (SQLite's own trace would show them).
-
-    `context` is the borrower's, where the connection works on a thread of its own: the lines then carry
-    the id of the borrower's request.
-    """
-
-    context: contextvars.Context | None = None
+    """Logs the text of every statement and never its values (SQLite's own trace would show them)."""
 
     def _echo(self, sql: str) -> None:
-        line = " ".join(sql.split())
-        if self.context is None:
-            _sql_log.info("%s", line)
-        else:
-            self.context.run(_sql_log.info, "%s", line)
+        _sql_log.info("%s", " ".join(sql.split()))
 
     # `Any` as in the class it stands in for.
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:  # noqa: ANN401

@@ -125,9 +125,7 @@ def _by_whom(path: Path) -> str:
 def may_be_unwritable(error: BaseException) -> bool:
     """Whether `told_unwritable` could tell it, if it comes of the store: before anybody looks where that is."""
     return any(
-        one.errno in _UNWRITABLE_ERRNOS
-        if isinstance(one, OSError)
-        else isinstance(one, sqlite3.Error) and _primary_code(one) in _UNWRITABLE_FAULTS
+        one.errno in _UNWRITABLE_ERRNOS if isinstance(one, OSError) else _primary_code(one) in _UNWRITABLE_FAULTS
         for one in causes_of(error)
     )
 
@@ -139,7 +137,7 @@ def told_unwritable(error: BaseException, storage_root: Path, database: Path) ->
             path = Path.cwd() / os.fsdecode(one.filename)
             if path.is_relative_to(storage_root) or _is_databases(path, database):
                 return StoreUnwritable(_refused(path))
-        if isinstance(one, sqlite3.Error) and _primary_code(one) in _UNWRITABLE_FAULTS:
+        if _primary_code(one) in _UNWRITABLE_FAULTS:
             for path in (database, beside(database, "-wal"), beside(database, "-shm"), database.parent, storage_root):
                 if not os.access(_there(path), os.R_OK | os.W_OK):
                     return StoreUnwritable(_there(path))
@@ -205,8 +203,8 @@ def faults_told() -> Iterator[None]:
 
 
 def is_outside_fault(error: BaseException | None) -> bool:
-    """Whether SQLite raised it for want of a disk, a lock or memory. False for what only a bug can cause: a broken
-    constraint, a misspelt statement, a write by a reader.
+    """Whether SQLite raised it of a disk, a lock, damage or an interruption. False for what only a bug can cause: a
+    broken constraint, a misspelt statement, a write by a reader.
     """
     return _primary_code(error) in _OUTSIDE_FAULTS
 

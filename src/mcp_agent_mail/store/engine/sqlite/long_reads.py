@@ -1,4 +1,4 @@
-"""Reads that may take long (search, exports, checks): few connections, each with a thread, off the event loop."""
+"""Reads that may take long (searches, summaries, sweeps): few connections, each with a thread, off the event loop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import aiosqlite
 
@@ -19,8 +19,8 @@ from mcp_agent_mail.core.concurrency.thread_names import name_this_thread
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.core.lazy.dataclass import dataclass
-from mcp_agent_mail.store.engine.port import Connection
-from mcp_agent_mail.store.engine.sqlite.connection import EchoingConnection, open_reading
+from mcp_agent_mail.store.engine.port import Connection, TimeBound
+from mcp_agent_mail.store.engine.sqlite.connection import open_reading
 from mcp_agent_mail.store.engine.sqlite.faults import OpenFiles, is_damage, is_outside_fault
 
 T = TypeVar("T")
@@ -34,7 +34,6 @@ TURN_WITHIN_S = 20.0
 TIME_BOUND_S = 4.0
 _STEPS_BETWEEN_LOOKS = 50_000
 _FEW_STEPS = 200
-_ROWS_AT_ONCE = 64
 
 
 class StoreClosing(Unavailable):
@@ -72,13 +71,13 @@ class LongReads:
             waiting=max_waiting,
             within_s=TURN_WITHIN_S,
         )
-        self._turns = Turns("searches and exports", bounds)
+        self._turns = Turns("searches and summaries", bounds)
         self._time_bound_s = time_bound_s
         self._echo = echo
         self._counts = counts
         self._closed = False
 
-    async def run(self, query: Callable[[Connection, ReadBound], T], caller: str = "server") -> T:
+    async def run(self, query: Callable[[Connection, TimeBound], T], caller: str = "server") -> T:
         """What `query` gives, as a whole on the thread of a connection that cannot write; all of it sees one instant of
         the store. What still runs when the time is up is stopped: ReadTooLong.
 
@@ -90,7 +89,8 @@ class LongReads:
             connection = lent.connection
             # tests/store/engine/sqlite/test_long_reads.py notices when they move.
             working: asyncio.Future[T] = asyncio.ensure_future(
-                connection._execute(_read, query, connection._conn, lent.bound)  # type: ignore[no-untyped-call]  # noqa: SLF001
+                # What is logged there carries the id of the caller's request.
+                connection._execute(contextvars.copy_context().run, _read, query, connection._conn, lent.bound)  # type: ignore[no-untyped-call]  # noqa: SLF001
             )
             try:
                 return await asyncio.shield(working)
@@ -110,13 +110,10 @@ class LongReads:
             self._require_open()  # It may have been closed while others were served.
             lent = self._idle.pop() if self._idle else await self._opened()
             lent.bound.begin(self._time_bound_s)
-            if lent.echoing is not None:
-                lent.echoing.context = contextvars.copy_context()
             try:
                 yield lent
             except asyncio.CancelledError:
-                # Its thread may be at work yet, or about to begin: so it is not lent again.
-                lent.bound.is_cancelled = True
+                # It may have been told to begin and not have begun: so it is not lent again.
                 self._discard(lent.connection)
                 raise
             except sqlite3.Error as error:
@@ -144,7 +141,7 @@ class LongReads:
             await self._ending.pop()
 
     async def close_idle(self) -> None:
-        """Close those that nobody has borrowed; whoever borrows next opens one."""
+        """Close those that nobody uses; whoever comes next opens one."""
         while self._idle:
             await self._idle.pop().connection.close()
 
@@ -159,18 +156,15 @@ class LongReads:
         """Of the database that is open, and with its log: both are opened by their names. Of another file nothing is
         read, since that would meet this one's log.
         """
-        echoing: EchoingConnection | None = None
 
         def connect() -> sqlite3.Connection:
-            nonlocal echoing
             name_this_thread("long-reads")
             connection = open_reading(self._path, echo=self._echo, counts=self._counts)
-            echoing = connection if isinstance(connection, EchoingConnection) else None
             bound.watch(connection)
             return connection
 
         self._files.require_in_place()
-        connection = aiosqlite.core.Connection(connect, _ROWS_AT_ONCE)
+        connection = aiosqlite.core.Connection(connect, iter_chunk_size=1)
         try:
             await connection
         except BaseException:
@@ -184,7 +178,7 @@ class LongReads:
         except BaseException:
             self._discard(connection)
             raise
-        return _Lent(connection, bound, echoing)
+        return _Lent(connection, bound)
 
     async def _give_back(self, lent: _Lent) -> None:
         if self._closed:
@@ -210,9 +204,9 @@ class LongReads:
         return self._files.fault_of(error) if is_outside_fault(error) else error
 
 
-def _read(query: Callable[[Connection, ReadBound], T], connection: sqlite3.Connection, bound: ReadBound) -> T:
-    """On the connection's thread. What goes wrong leaves no statement under way, which would hold the next borrower's
-    view of the store, and end with it.
+def _read(query: Callable[[Connection, TimeBound], T], connection: sqlite3.Connection, bound: ReadBound) -> T:
+    """On the connection's thread. What goes wrong leaves no statement under way: it would hold back what the next read
+    sees of the store.
     """
     try:
         connection.execute("BEGIN")
@@ -230,8 +224,8 @@ def _read(query: Callable[[Connection, ReadBound], T], connection: sqlite3.Conne
 
 
 class ReadBound:
-    """How long the borrower of a connection may work; SQLite asks while it runs a statement, and who does more than
-    that between its statements.
+    """How long one read may work: SQLite asks while it runs a statement, and a query that does more between its
+    statements asks there.
     """
 
     def __init__(self) -> None:
@@ -272,14 +266,7 @@ class ReadBound:
             self.watch(self._watched)
 
 
-class LongReader(Protocol):
-    """What whoever reads for long needs of the store."""
-
-    async def long_read(self, query: Callable[[Connection, ReadBound], T]) -> T: ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Lent:
     connection: aiosqlite.Connection
     bound: ReadBound
-    echoing: EchoingConnection | None
