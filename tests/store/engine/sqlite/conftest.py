@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+from mcp_agent_mail.store.engine.sqlite.long_reads import LongReads
 
 
 @pytest.fixture
@@ -25,3 +27,19 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
         writing.execute("INSERT INTO scratch VALUES ('zebra')")
         writing.commit()
         yield writing
+
+
+@pytest.fixture
+async def closed_reads(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    """Closes what long reads a test has made, also one that failed: their threads would keep the process alive."""
+    made: list[LongReads] = []
+    make = LongReads.__init__
+
+    def noted(self: LongReads, *given: object, **named: object) -> None:
+        make(self, *given, **named)  # type: ignore[arg-type]  # as they come
+        made.append(self)
+
+    monkeypatch.setattr(LongReads, "__init__", noted)
+    yield
+    for reads in made:
+        await reads.close()

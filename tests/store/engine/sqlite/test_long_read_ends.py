@@ -17,6 +17,8 @@ from mcp_agent_mail.store.engine.sqlite.connection import open_reading
 from mcp_agent_mail.store.engine.sqlite.long_reads import LongReads, ReadTooLong, StoreClosing
 from tests.store.engine.sqlite.scratch_reads import ENDLESS, NUMBERS, asking, this_thread
 
+pytestmark = pytest.mark.usefixtures("closed_reads")
+
 _REQUEST: contextvars.ContextVar[str] = contextvars.ContextVar("request", default="none")
 
 
@@ -246,9 +248,10 @@ async def test_the_place_of_work_that_is_cancelled_twice_is_free_when_its_thread
         working.cancel()
         for _ in range(5):
             await asyncio.sleep(0)
-    assert (working.done(), other.done()) == (False, False)
-
+    are_done = (working.done(), other.done())
     may_end.set()
+
+    assert are_done == (False, False)
     assert await other == [(1,)]
     assert working.cancelled()
 

@@ -16,6 +16,8 @@ from mcp_agent_mail.store.engine.sqlite.faults import DatabaseTakenAway, OpenFil
 from mcp_agent_mail.store.engine.sqlite.long_reads import LongReads, StoreClosing
 from tests.store.engine.sqlite.scratch_reads import ENDLESS, asking, this_thread
 
+pytestmark = pytest.mark.usefixtures("closed_reads")
+
 
 async def test_connections_are_opened_when_needed_and_lent_again(path: Path) -> None:
     reads = LongReads(path, connections=2)
